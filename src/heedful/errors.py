@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 
 class HeedfulError(Exception):
     """Base of all of them. The command line prints the message and exits with 2, without a traceback."""
 
 
+class Mistake(NamedTuple):
+    """One thing wrong with a recipe: the file or the command line, the section, and what would be right."""
+
+    where: str
+    section: str
+    text: str
+
+
 class ConfigError(HeedfulError):
     """A recipe or an override that cannot be used. Carries every mistake, not only the first.
 
-    >>> print(ConfigError("recipe.toml", [("model.attention", "scroe: no such setting")]))
+    >>> print(ConfigError([Mistake("recipe.toml", "model.attention", "scroe: no such setting")]))
     recipe.toml [model.attention] cannot be used:
       - scroe: no such setting
     """
 
-    def __init__(self, where: str, mistakes: Sequence[tuple[str, str]]) -> None:
-        self.where = where
+    def __init__(self, mistakes: Sequence[Mistake]) -> None:
         self.mistakes = tuple(mistakes)
-        sections: dict[str, list[str]] = {}
-        for section, text in mistakes:
-            sections.setdefault(section, []).append(text)
-        blocks = []
-        for section, texts in sections.items():
-            head = f"{where} [{section}]" if section else where
-            blocks.append("\n".join([f"{head} cannot be used:", *(f"  - {text}" for text in texts)]))
-        super().__init__("\n".join(blocks))
+        blocks: dict[str, list[str]] = {}
+        for where, section, text in mistakes:
+            blocks.setdefault(f"{where} [{section}]" if section else where, []).append(f"  - {text}")
+        lines = [line for head, texts in blocks.items() for line in (f"{head} cannot be used:", *texts)]
+        super().__init__("\n".join(lines))
 
 
 class ShapeError(HeedfulError):

@@ -1,0 +1,72 @@
+"""The tape of the LSTMN (Cheng, Dong & Lapata 2016): a memory of every earlier hidden state and cell."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from heedful.attention.attention import Attention
+from heedful.attention.scores import Additive
+from heedful.attention.types import PLAIN, Look, Memory, Watch
+
+
+class Tape(nn.Module):
+    """Reads `h~_t = sum a_ti h_i` and `m~_t = sum a_ti m_i` with one set of weights over i < t (eq. 5-7).
+
+    `a_ti = softmax_i v' tanh(W_h h_i + W_x x_t + W_s h~_{t-1})`: additive attention whose query is
+    `[x_t; h~_{t-1}]`. `recall=False` leaves the `W_s` term out, as the released encoder does. `zero_slot`
+    opens the tape with an empty slot that takes mass at every step, as the released code does; without
+    it an empty tape reads zeros.
+    """
+
+    def __init__(
+        self,
+        input: int,
+        hidden: int,
+        *,
+        width: int | None = None,
+        recall: bool = True,
+        zero_slot: bool = False,
+        site: str = "tape",
+    ) -> None:
+        super().__init__()
+        self.hidden = hidden
+        self.recall = recall
+        self.zero_slot = zero_slot
+        query = input + hidden if recall else input
+        score = Additive(query, hidden, hidden if width is None else width)
+        self.attention = Attention(score, site=site, kind="tape")
+
+    def start(self, x: Float[Tensor, "batch input"]) -> Memory:
+        """A tape with nothing on it (or one zero slot), on the device and in the dtype of `x`."""
+        slots = 1 if self.zero_slot else 0
+        empty = x.new_zeros(len(x), slots, self.hidden)
+        keep = torch.ones(len(x), slots, dtype=torch.bool, device=x.device)
+        return self.attention.prepare(empty, keep, torch.cat([empty, empty], dim=-1))
+
+    def read(
+        self,
+        x: Float[Tensor, "batch input"],
+        tape: Memory,
+        summary: Float[Tensor, "batch hidden"],
+        watch: Watch = PLAIN,
+    ) -> tuple[Float[Tensor, "batch hidden"], Float[Tensor, "batch hidden"], Look]:
+        """`h~_t` and `m~_t`, given the input and the previous `h~`; the weights run over the slots."""
+        query = torch.cat([x, summary], dim=-1) if self.recall else x
+        context, look, _ = self.attention.look(query[:, None], tape, watch=watch)
+        hidden, cell = context[:, 0].chunk(2, dim=-1)
+        return hidden, cell, look
+
+    def write(
+        self,
+        tape: Memory,
+        hidden: Float[Tensor, "batch hidden"],
+        cell: Float[Tensor, "batch hidden"],
+        keep: Bool[Tensor, "batch"] | None = None,
+    ) -> Memory:
+        """The tape with one more slot; `keep` False (a padded step) writes a slot nobody may read."""
+        if keep is None:
+            keep = torch.ones(len(hidden), dtype=torch.bool, device=hidden.device)
+        values = torch.cat([hidden, cell], dim=-1)
+        return tape.append(self.attention.prepare(hidden[:, None], keep[:, None], values[:, None]))

@@ -1,0 +1,34 @@
+"""The recipe: what can be set, how it is read, and what is said when it is wrong. No torch here."""
+
+from heedful.config.load import Loaded, load_recipe
+from heedful.config.schema import (
+    AttentionConfig,
+    DataConfig,
+    DecoderConfig,
+    DecodingConfig,
+    EncoderConfig,
+    ModelConfig,
+    Recipe,
+    TaskConfig,
+    TokenizerConfig,
+    TrainingConfig,
+    WorldConfig,
+)
+from heedful.config.show import recipe_toml
+
+__all__ = [
+    "AttentionConfig",
+    "DataConfig",
+    "DecoderConfig",
+    "DecodingConfig",
+    "EncoderConfig",
+    "Loaded",
+    "ModelConfig",
+    "Recipe",
+    "TaskConfig",
+    "TokenizerConfig",
+    "TrainingConfig",
+    "WorldConfig",
+    "load_recipe",
+    "recipe_toml",
+]

@@ -1,0 +1,1 @@
+"""Encoders, decoders and cells built from attention and torch."""
