@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-# Some virtual machines announce matrix instructions they do not have; bfloat16 products then kill the process.
+# Some virtual machines announce matrix instructions they do not have: bfloat16 then kills the process.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
 import jaxtyping

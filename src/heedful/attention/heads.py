@@ -47,4 +47,4 @@ class Heads(nn.Module):
                 f"a {what} has size {x.shape[-1]}, but these heads were made for {projection.in_features}"
             )
         projected: Tensor = projection(x)
-        return projected.unflatten(-1, (self.count, self.per_head))
+        return projected.view(*x.shape[:-1], self.count, self.per_head)

@@ -127,8 +127,8 @@ class Hard(Placement):
     """One position instead of a mixture (Xu 2015 §4.1); its log-probability and the entropy are recorded.
 
     Three ways to read: `sample`, `argmax` (ties to the first) and `expectation`, which mixes as soft
-    attention does. `read` holds while training, `generate` in evaluation. Gradients reach the distribution only through
-    `logp` and `entropy` (REINFORCE), or through the expectation.
+    attention does. `read` holds while training, `generate` in evaluation. Gradients reach the distribution
+    only through `logp` and `entropy` (REINFORCE), or through the expectation.
     """
 
     def __init__(self, read: Read = "sample", generate: Read = "expectation") -> None:
