@@ -14,7 +14,7 @@ from heedful.config.schema import (
     TrainingConfig,
     WorldConfig,
 )
-from heedful.config.show import recipe_toml
+from heedful.config.show import differences, recipe_toml
 
 __all__ = [
     "AttentionConfig",
@@ -29,6 +29,7 @@ __all__ = [
     "TokenizerConfig",
     "TrainingConfig",
     "WorldConfig",
+    "differences",
     "load_recipe",
     "recipe_toml",
 ]

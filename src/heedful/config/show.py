@@ -42,3 +42,24 @@ def _section(
         lines.append(text if origins is None else f"{text:<{width}}  {note}")
     for name, value in below:
         _section(value, (*path, name), origins, lines)
+
+
+def differences(old: Recipe, new: Recipe) -> list[str]:
+    """Every setting that two recipes disagree on, one line each."""
+    before, now = _flat(old, ()), _flat(new, ())
+    return [
+        f"{name}: {before.get(name)!r} -> {now.get(name)!r}"
+        for name in sorted(before | now)
+        if before.get(name) != now.get(name)
+    ]
+
+
+def _flat(section: BaseModel, path: tuple[str, ...]) -> dict[str, object]:
+    flat: dict[str, object] = {}
+    for name in type(section).model_fields:
+        value = getattr(section, name)
+        if isinstance(value, BaseModel):
+            flat |= _flat(value, (*path, name))
+        else:
+            flat[".".join((*path, name))] = value
+    return flat

@@ -1,0 +1,58 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+DEMO := build/demo
+
+# Real data is found through HEEDFUL_DATA; tests that need it say so where it is not.
+ifndef HEEDFUL_DATA
+ifneq ($(wildcard ../shared/data),)
+export HEEDFUL_DATA := $(abspath ../shared/data)
+endif
+endif
+
+.PHONY: demo test lint unit wheel format clean
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "heedful needs Python 3.11 or newer"'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --editable '.[dev]'
+	touch $@
+
+## demo: train a small translator, translate, and show where it looked
+demo: $(READY)
+	$(BIN)/heedful train recipes/world-phrases.toml --out $(DEMO)
+	@echo
+	@echo '$$ echo "$(SENTENCE)" | heedful translate -m $(DEMO)'
+	@echo "$(SENTENCE)" | $(BIN)/heedful translate -m $(DEMO)
+	@echo
+	@echo '$$ heedful trace "$(SENTENCE)" -m $(DEMO) -o $(DEMO)/trace.json && heedful show $(DEMO)/trace.json'
+	@$(BIN)/heedful trace "$(SENTENCE)" -m $(DEMO) -o $(DEMO)/trace.json
+	@$(BIN)/heedful show $(DEMO)/trace.json
+	@$(BIN)/heedful show $(DEMO)/trace.json -o $(DEMO)/alignment.png
+	@echo 'The same as a picture: $(DEMO)/alignment.png'
+	@echo 'Next: heedful check recipes/world-phrases.toml, then train with model.attention.score=general'
+
+SENTENCE ?= the small cat that my sister sees does not sleep
+
+## test: everything CI checks
+test: lint unit wheel
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+unit: $(READY)
+	$(BIN)/python -m pytest --cov --cov-report=term
+
+wheel: $(READY)
+	$(BIN)/python tests/wheel.py
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .coverage

@@ -1,0 +1,1 @@
+"""heedful: train, use, see and measure models that decide where to look."""

@@ -1,0 +1,1 @@
+"""From files and generated worlds to batches; a tensor always travels with its mask."""

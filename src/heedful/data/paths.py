@@ -1,0 +1,32 @@
+"""Where data lies: beside the recipe, or under the data folder as `data:NAME/file`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import platformdirs
+
+from heedful.errors import DataError, nearest
+
+PREFIX = "data:"
+
+
+def data_folder() -> Path:
+    """`HEEDFUL_DATA` if set, else the user's data directory."""
+    named = os.environ.get("HEEDFUL_DATA")
+    return Path(named) if named else Path(platformdirs.user_data_dir("heedful"))
+
+
+def locate(name: str, base: Path) -> Path:
+    """The file a recipe names; a file that is not there is an error that says what lies beside it."""
+    path = data_folder() / name.removeprefix(PREFIX) if name.startswith(PREFIX) else base / name
+    if path.is_file():
+        return path
+    if path.is_dir():
+        raise DataError(f"{path} is a folder; a data file was expected")
+    beside = sorted(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else []
+    hint = f"; {nearest(path.name, beside)}" if beside else f"; the folder {path.parent} is not there either"
+    if name.startswith(PREFIX) and "HEEDFUL_DATA" not in os.environ:
+        hint += " (the data folder can be named by HEEDFUL_DATA)"
+    raise DataError(f"{path} is not there{hint}")

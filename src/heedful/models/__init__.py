@@ -1,0 +1,7 @@
+"""One file per system; `build` is the only place where a config becomes a model."""
+
+from heedful.models.build import build
+from heedful.models.seq2seq import Seq2Seq
+from heedful.models.writer import State, Stepped, Writer
+
+__all__ = ["Seq2Seq", "State", "Stepped", "Writer", "build"]

@@ -1,0 +1,11 @@
+"""The only place where a config becomes a model."""
+
+from __future__ import annotations
+
+from heedful.config import ModelConfig
+from heedful.models.seq2seq import Seq2Seq
+
+
+def build(config: ModelConfig, source_size: int, target_size: int) -> Seq2Seq:
+    """A freshly initialised model for vocabularies of these sizes; torch's seed decides the weights."""
+    return Seq2Seq(config, source_size, target_size)

@@ -1,0 +1,1 @@
+"""One file per task joins reader, model, decoder and metric."""

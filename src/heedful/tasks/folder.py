@@ -1,0 +1,103 @@
+"""A model is a folder: recipe, weights, tokenisers and what was reached. Opening one runs no code from it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import safetensors
+import torch
+from safetensors.torch import load_file, save_file
+
+from heedful.config import Recipe, load_recipe, recipe_toml
+from heedful.errors import ConfigError, ModelError
+from heedful.models import Seq2Seq, build
+from heedful.tasks.text import Vocabularies
+
+FORMAT = 1
+RECIPE, WEIGHTS, CARD = "recipe.toml", "model.safetensors", "model.json"
+
+
+class Opened(NamedTuple):
+    """A model ready for use."""
+
+    name: str
+    recipe: Recipe
+    words: Vocabularies
+    model: Seq2Seq
+    card: Mapping[str, Any]
+
+
+def save_model(
+    folder: Path, recipe: Recipe, words: Vocabularies, model: torch.nn.Module, figures: Mapping[str, float]
+) -> None:
+    """Write a finished model. The card comes last: a folder without it is not a model yet."""
+    draft = folder / "model.tmp"
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    (draft / RECIPE).write_text(recipe_toml(recipe), encoding="utf-8")
+    save_file(model.state_dict(), draft / WEIGHTS)
+    words.save(draft)
+    card = {
+        "format": FORMAT,
+        "task": recipe.task.kind,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "vocabulary": {"source": len(words.source), "target": len(words.target)},
+        "figures": dict(figures),
+    }
+    (draft / CARD).write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
+    for path in sorted(draft.iterdir(), key=lambda p: p.name == CARD):
+        _synced(path)
+        path.replace(folder / path.name)
+    draft.rmdir()
+
+
+def _synced(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def finished(folder: Path) -> bool:
+    return (folder / CARD).is_file()
+
+
+def read_card(folder: Path) -> dict[str, Any]:
+    """What `model.json` says, refused if it is damaged or of a newer format."""
+    if not folder.is_dir():
+        raise ModelError(f"{folder}: there is no such model folder")
+    path = folder / CARD
+    if not path.is_file():
+        raise ModelError(f"{folder}: not a finished model (no {CARD} in it)")
+    try:
+        card = json.loads(path.read_text(encoding="utf-8"))
+        version = card["format"]
+    except (ValueError, KeyError, TypeError):
+        raise ModelError(f"{path}: damaged: not the card of a model") from None
+    if version != FORMAT:
+        raise ModelError(f"{path}: format {version}, but this heedful reads format {FORMAT}")
+    return dict(card)
+
+
+def open_model(folder: Path) -> Opened:
+    """Load a model folder; every missing or damaged part has an error that names it."""
+    card = read_card(folder)
+    for part in (RECIPE, WEIGHTS):
+        if not (folder / part).is_file():
+            raise ModelError(f"{folder}: incomplete: {part} is missing")
+    try:
+        recipe = load_recipe(folder / RECIPE).recipe
+    except ConfigError as error:
+        raise ModelError(f"{folder}: its recipe cannot be used by this heedful:\n{error}") from None
+    words = Vocabularies.load(folder)
+    model = build(recipe.model, len(words.source), len(words.target))
+    try:
+        model.load_state_dict(load_file(folder / WEIGHTS))
+    except (safetensors.SafetensorError, RuntimeError) as error:
+        first = str(error).splitlines()[0]
+        raise ModelError(f"{folder / WEIGHTS}: damaged, or not this recipe's: {first}") from None
+    model.eval()
+    return Opened(folder.name, recipe, words, model, card)

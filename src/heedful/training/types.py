@@ -1,0 +1,36 @@
+"""What the loop and a task say to one another; without Fabric, so that using a model stays quick."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, Protocol
+
+from torch import Tensor, nn
+
+from heedful.data.batch import TextBatch
+
+
+class Loss(NamedTuple):
+    """A sum and what it is a sum over, so that batches of any size are weighed alike."""
+
+    total: Tensor
+    tokens: int
+
+
+class Report(NamedTuple):
+    """What is known after an epoch."""
+
+    epoch: int
+    step: int
+    seconds: float
+    train_loss: float
+    figures: Mapping[str, float]
+
+
+class Trainable(Protocol):
+    """What the loop asks of a task."""
+
+    def batches(self, epoch: int) -> Iterator[TextBatch]: ...
+    def steps_per_epoch(self) -> int: ...
+    def loss(self, model: nn.Module, batch: TextBatch) -> Loss: ...
+    def validate(self, model: nn.Module) -> Mapping[str, float]: ...
