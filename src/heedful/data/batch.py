@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -13,8 +12,7 @@ from torch import Tensor
 from heedful.data.tokenizer import PAD, START
 
 
-@dataclass(frozen=True, slots=True)
-class Padded:
+class Padded(NamedTuple):
     """Ids, padded on the right, and where they are real."""
 
     ids: Tensor  # (batch, time), int64
@@ -28,14 +26,14 @@ class Padded:
         return Padded(self.ids.to(device), self.keep.to(device))
 
 
-@dataclass(frozen=True, slots=True)
-class TextBatch:
+class TextBatch(NamedTuple):
     """Sentences to read and, in training, what to write: `<s> y_1 ... y_N </s>`."""
 
     source: Padded
     target: Padded | None = None
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
         return len(self.source.ids)
 
     def to(self, device: torch.device) -> TextBatch:

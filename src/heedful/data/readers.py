@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from heedful.config import WorldConfig
 from heedful.data.paths import locate
-from heedful.data.worlds import phrases
 from heedful.errors import DataError
 
 Links = tuple[tuple[int, int], ...]
@@ -69,6 +68,8 @@ def _parallel(source: Path, target: Path) -> Iterator[TextPair]:
 
 def world_pairs(world: WorldConfig) -> dict[str, list[TextPair]]:
     """The three splits of a phrase world, made in memory; no source sentence is in two of them."""
+    from heedful.data.worlds import phrases
+
     sizes = {"test": world.test, "valid": world.valid, "train": world.train}
     stream = phrases.splits(
         sizes, world.seed, languages=world.languages, min_words=world.min_words, max_words=world.max_words

@@ -31,11 +31,11 @@ def search(model: Writer, batch: TextBatch, max_length: int, watch: Watch = PLAI
     """Take the likeliest word at every step until `</s>`; finished sentences leave the batch."""
     state = model.encode(batch, watch)
     device = batch.source.ids.device
-    last = torch.full((len(batch),), START, device=device)
-    alive = torch.arange(len(batch), device=device)
-    tokens: list[list[int]] = [[] for _ in range(len(batch))]
-    logps: list[list[float]] = [[] for _ in range(len(batch))]
-    looks: list[dict[str, list[Tensor]]] = [{} for _ in range(len(batch))]
+    last = torch.full((batch.size,), START, device=device)
+    alive = torch.arange(batch.size, device=device)
+    tokens: list[list[int]] = [[] for _ in range(batch.size)]
+    logps: list[list[float]] = [[] for _ in range(batch.size)]
+    looks: list[dict[str, list[Tensor]]] = [{} for _ in range(batch.size)]
     for _ in range(max_length):
         stepped = model.step(state, last, watch)
         state = stepped.state
@@ -62,5 +62,5 @@ def search(model: Writer, batch: TextBatch, max_length: int, watch: Watch = PLAI
             tokens[i][-1] == END,
             {site: torch.cat(steps)[..., : lengths[i]] for site, steps in looks[i].items()},
         )
-        for i in range(len(batch))
+        for i in range(batch.size)
     ]

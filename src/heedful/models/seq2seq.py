@@ -50,7 +50,7 @@ class Seq2Seq(nn.Module):
         source = batch.source
         read = self.encoder(self.dropout(self.source_embedding(source.ids)), source.keep)
         memory = self.attention.prepare(read.states, source.keep)
-        at = torch.zeros(len(batch), dtype=torch.long, device=source.ids.device)
+        at = torch.zeros(batch.size, dtype=torch.long, device=source.ids.device)
         cells = (self.decoder.first(read.last[-1]),)
         return State({CROSS: memory}, cells, {CROSS: self.attention.start(memory)}, at)
 
@@ -63,8 +63,6 @@ class Seq2Seq(nn.Module):
         if batch.target is None:
             raise ValueError("a batch without targets cannot be scored")
         return self._write(self.encode(batch, watch), batch.target.ids[:, :-1], watch)
-
-    forward = score  # so that wrappers around the module train it
 
     def _write(self, state: State, words: Int[Tensor, "row query"], watch: Watch) -> Stepped:
         inputs = self.dropout(self.target_embedding(words))

@@ -15,7 +15,7 @@ from heedful.data.batch import Buckets, Encoded, TextBatch, collate, pad
 from heedful.data.readers import TextPair, read_pairs, world_pairs
 from heedful.data.tokenizer import END, PAD, UNK, Tokenizer
 from heedful.decoding import Hypothesis, search
-from heedful.models import Writer
+from heedful.models import Seq2Seq, Writer
 from heedful.record import Token, Trace
 from heedful.training import Loss
 
@@ -74,10 +74,10 @@ class TextTask:
     def steps_per_epoch(self) -> int:
         return len(self.buckets.plan(1))
 
-    def loss(self, model: nn.Module, batch: TextBatch) -> Loss:
+    def loss(self, model: Seq2Seq, batch: TextBatch) -> Loss:
         assert batch.target is not None
         gold = batch.target.ids[:, 1:]
-        logits = model(batch).logits
+        logits = model.score(batch).logits
         total = nn.functional.cross_entropy(
             logits.flatten(end_dim=1),
             gold.flatten(),
@@ -88,13 +88,13 @@ class TextTask:
         return Loss(total, int((gold != PAD).sum()))
 
     @torch.inference_mode()
-    def validate(self, model: nn.Module) -> dict[str, float]:
+    def validate(self, model: Seq2Seq) -> dict[str, float]:
         """Loss per token, and the share of sentences written exactly as the reference."""
         total, count = 0.0, 0
         for first in range(0, len(self.valid_encoded), 200):
             loss = self.loss(model, collate(self.valid_encoded[first : first + 200]))
             total, count = total + float(loss.total), count + loss.tokens
-        outputs = translate(model, [p.source for p in self.valid], self.words, self.recipe)  # type: ignore[arg-type]
+        outputs = translate(model, [p.source for p in self.valid], self.words, self.recipe)
         exact = sum(o == p.target for o, p in zip(outputs, self.valid, strict=True)) / len(self.valid)
         return {"loss": total / count, "exact": exact}
 

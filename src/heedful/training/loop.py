@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Generic
 
 import torch
 from lightning_fabric import Fabric
@@ -14,7 +15,7 @@ from torch import nn
 
 from heedful.config import TrainingConfig
 from heedful.errors import TrainingError
-from heedful.training.types import Report, Trainable
+from heedful.training.types import Loss, Model, Report, Trainable
 
 Tick = Callable[[int, float], None]  # steps done, loss per token
 
@@ -23,9 +24,21 @@ def _silent(*_: object) -> None:
     """For callers that want no news."""
 
 
+class _Objective(nn.Module, Generic[Model]):
+    """The loss as a module: wrappers for devices, precision and processes know nothing but `forward`."""
+
+    def __init__(self, task: Trainable[Model], model: Model) -> None:
+        super().__init__()
+        self.model = model
+        self.task = task
+
+    def forward(self, batch: TextBatch) -> Loss:
+        return self.task.loss(self.model, batch)
+
+
 def train(
-    task: Trainable,
-    model: nn.Module,
+    task: Trainable[Model],
+    model: Model,
     config: TrainingConfig,
     out: Path,
     *,
@@ -38,14 +51,14 @@ def train(
     optimizer = torch.optim.Adam(model.parameters(), lr=config.rate)
     total = task.steps_per_epoch() * config.epochs
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate_at(step, config.warmup, total))
-    wrapped, optimizer = fabric.setup(model, optimizer)
+    wrapped, optimizer = fabric.setup(_Objective(task, model), optimizer)
     reports: list[Report] = []
     step, began = 0, time.perf_counter()
     for epoch in range(1, config.epochs + 1):
         model.train()
         seen, summed = 0, 0.0
         for batch in task.batches(epoch):
-            loss = task.loss(wrapped, batch.to(fabric.device))
+            loss: Loss = wrapped(batch.to(fabric.device))
             mean = loss.total / loss.tokens
             if not math.isfinite(value := float(mean.detach())):
                 raise TrainingError(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from torch import Tensor, nn
 
 from heedful.data.batch import TextBatch
+
+Model = TypeVar("Model", bound=nn.Module, contravariant=True)
 
 
 class Loss(NamedTuple):
@@ -27,10 +29,10 @@ class Report(NamedTuple):
     figures: Mapping[str, float]
 
 
-class Trainable(Protocol):
+class Trainable(Protocol[Model]):
     """What the loop asks of a task."""
 
     def batches(self, epoch: int) -> Iterator[TextBatch]: ...
     def steps_per_epoch(self) -> int: ...
-    def loss(self, model: nn.Module, batch: TextBatch) -> Loss: ...
-    def validate(self, model: nn.Module) -> Mapping[str, float]: ...
+    def loss(self, model: Model, batch: TextBatch) -> Loss: ...
+    def validate(self, model: Model) -> Mapping[str, float]: ...

@@ -1,0 +1,224 @@
+"""Sentences whose sentiment hangs on planted words alone.
+
+The rule, exact: every planted sentiment word casts one vote, its own sentiment, turned round when a negator
+("not", "never") stands directly before it; the majority is the label. With two classes there is never a tie;
+with three a tie, and only a tie, is neutral. The gold positions are the sentiment words and their negators.
+
+Everything else is filler, and it is written before the label is drawn: how long the sentence is, how many
+votes it holds, which of them are negated and which fillers stand where can therefore not tell the label.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from heedful.data.worlds.disk import claim, in_range, split_sizes, write_readme, write_text
+from heedful.errors import WorldError
+
+POSITIVE = tuple(
+    "good great lovely wonderful charming delightful excellent superb pleasant brilliant splendid fantastic "
+    "marvellous admirable fine impressive enjoyable perfect terrific beautiful magnificent graceful "
+    "likeable amazing".split()
+)
+NEGATIVE = tuple(
+    "bad poor awful terrible dull boring dreadful horrible nasty clumsy ugly tedious dismal disappointing "
+    "lousy annoying tiresome shabby pathetic miserable ghastly unpleasant mediocre appalling".split()
+)
+NEGATORS = ("not", "never")
+LABELS = {
+    2: ("negative", "positive"),
+    3: ("negative", "neutral", "positive"),
+}  # the number on disk is the place
+
+SUBJECTS = tuple(
+    "food film room music story service hotel concert coffee song garden play dinner museum lesson novel "
+    "bread market boat bridge painting speech soup train window chair ending stage album kitchen".split()
+)
+ARTICLES = tuple("the this that our your".split())
+VERBS = tuple("was is seemed looked felt proved".split())
+LINKS = tuple("and while so then but".split())
+SPANS = (  # filler by length, hung onto the end of a clause
+    tuple("today again there yesterday inside outside upstairs overnight abroad indoors".split()),
+    tuple(f"{a} {b}" for a in ("on", "this", "last") for b in "monday tuesday friday sunday saturday".split())
+    + ("after lunch", "before noon", "during winter", "at home", "in spring", "by train"),
+    tuple(
+        f"{a} the {b}"
+        for a in ("near", "behind", "in", "opposite", "beside")
+        for b in "station harbour library corner village square office park tower school".split()
+    ),
+    tuple(
+        f"{a} the {b} {c}"
+        for a in ("near", "behind", "beside")
+        for b in "wooden narrow northern round tall yellow".split()
+        for c in "gate house street wall church".split()
+    ),
+)
+EVENTS = tuple(  # filler clauses of five words
+    f"{a} {b} {c}"
+    for a in "we they people someone everybody".split()
+    for b in "walked drove moved turned went".split()
+    for c in "along the river|past two shops|to another table|through the door|towards the hill".split("|")
+)
+SHORTEST = 5  # "soup was good and dull": two votes, which three classes need
+
+
+class Mood(NamedTuple):
+    """A sentence, its label and the positions of the words that decide it."""
+
+    words: tuple[str, ...]
+    label: str
+    gold: tuple[int, ...]
+
+
+class _Slot(NamedTuple):
+    """Where a sentiment word will stand, after its negator if it has one."""
+
+    negated: bool
+
+
+_Frame = list[str | _Slot]  # a sentence, or a clause of it, whose sentiment words are still open
+
+
+def moods(n: int, seed: int = 1, classes: int = 2, min_words: int = 5, max_words: int = 30) -> Iterator[Mood]:
+    """Draw `n` sentences, no two alike; a longer draw begins with the shorter one of the same seed.
+
+    >>> for mood in moods(2):
+    ...     print(mood.label, mood.gold, " ".join(mood.words))
+    positive (3, 8) that museum proved fantastic while that play felt graceful opposite the station
+    positive (14, 15, 17) they moved towards the hill ... that soup is never poor and perfect upstairs
+    """
+    in_range("n", n, 1)
+    in_range("seed", seed, 0)
+    if classes not in LABELS:
+        raise WorldError(f"classes is {classes!r}: it must be 2 (negative, positive) or 3 (neutral as well)")
+    in_range("min_words", min_words, SHORTEST)
+    in_range("max_words", max_words, min_words)
+    return islice(_different(Random(f"moods {seed}"), classes, min_words, max_words), n)
+
+
+def _different(rng: Random, classes: int, min_words: int, max_words: int) -> Iterator[Mood]:
+    """Sentences without end and without repeats, so that no split holds a sentence of another."""
+    seen: set[tuple[str, ...]] = set()
+    repeats = 0
+    while repeats < 1000:
+        frame = _frame(rng, classes, rng.randint(min_words, max_words))
+        mood = _fill(rng, frame, rng.choice(LABELS[classes]))
+        if mood.words in seen:
+            repeats += 1
+            continue
+        repeats = 0
+        seen.add(mood.words)
+        yield mood
+    raise WorldError(
+        f"n is too large: only about {len(seen)} different sentences of {min_words} to {max_words} words "
+        "can be made; allow longer ones"
+    )
+
+
+def _frame(rng: Random, classes: int, length: int) -> _Frame:
+    """Everything but the sentiment words and the label, in exactly `length` words."""
+    clauses = _clauses(rng, classes, length)
+    spare = length - sum(map(_length, clauses)) - (len(clauses) - 1)
+    while spare:
+        if spare > 5 and rng.random() < 0.6:
+            clauses.append([*rng.choice(EVENTS).split()])
+            spare -= 6  # five and the link before it
+        else:
+            span = rng.choice(rng.choice(SPANS[min(1, spare - 1) : spare])).split()
+            rng.choice(clauses).extend(span)
+            spare -= len(span)
+    rng.shuffle(clauses)
+    frame = clauses[0]
+    for clause in clauses[1:]:
+        frame = [*frame, rng.choice(LINKS), *clause]
+    return frame
+
+
+def _clauses(rng: Random, classes: int, length: int) -> list[_Frame]:
+    """The clauses that vote: "our soup was not good", "the film seemed dull and clumsy".
+
+    Three classes need an even number of votes, or there could be no tie. Votes come first, then negators
+    and articles as far as `length` allows.
+    """
+    votes = 2 * rng.randint(1, max(1, length // 10)) if classes == 3 else rng.randint(1, max(1, length // 6))
+    groups = []  # one vote or two in a clause
+    while votes:
+        groups.append(2 if votes > 1 and (length < 7 or rng.random() < 0.3) else 1)
+        votes -= groups[-1]
+    spare = length - sum(2 * group + 1 for group in groups) - (len(groups) - 1)
+    clauses: list[_Frame] = []
+    for group in groups:
+        clause: _Frame = [rng.choice(SUBJECTS), rng.choice(VERBS)]
+        for i in range(group):
+            negated = spare > 0 and rng.random() < 0.3
+            spare -= negated
+            clause += ["and", _Slot(negated)] if i else [_Slot(negated)]
+        clauses.append(clause)
+    return [[rng.choice(ARTICLES), *c] if i < spare else c for i, c in enumerate(clauses)]
+
+
+def _length(clause: _Frame) -> int:
+    return len(clause) + sum(part.negated for part in clause if isinstance(part, _Slot))
+
+
+def _fill(rng: Random, frame: _Frame, label: str) -> Mood:
+    """Open slots become words whose majority, by the module's rule, is the label."""
+    slots = sum(isinstance(part, _Slot) for part in frame)
+    winners = slots // 2 if label == "neutral" else rng.randint(slots // 2 + 1, slots)
+    ballot = [label != "negative"] * winners + [label == "negative"] * (slots - winners)
+    rng.shuffle(ballot)
+    words: list[str] = []
+    gold: list[int] = []
+    for part in frame:
+        planted = [part] if isinstance(part, str) else _vote(rng, ballot.pop(), part.negated)
+        if isinstance(part, _Slot):
+            gold += range(len(words), len(words) + len(planted))
+        words += planted
+    return Mood(tuple(words), label, tuple(gold))
+
+
+def _vote(rng: Random, positive: bool, negated: bool) -> list[str]:
+    word = rng.choice(POSITIVE if positive != negated else NEGATIVE)
+    return [rng.choice(NEGATORS), word] if negated else [word]
+
+
+ABOUT = """
+Sentences with planted sentiment words. Every sentiment word votes for its own sentiment, turned round when
+"not" or "never" stands directly before it; the majority is the label{tie}. All other words are filler and
+carry no information about the label.
+
+- `train.tsv`, `valid.tsv`, `test.tsv` ({sizes}): `label<TAB>text`; {labels}; no sentence twice
+- `train.gold`, `valid.gold`, `test.gold`: line by line the 0-based positions of the words that decide
+"""
+
+
+def write(
+    out: Path,
+    n: int,
+    seed: int = 1,
+    *,
+    classes: int = 2,
+    min_words: int = 5,
+    max_words: int = 30,
+    valid: int | None = None,
+    test: int | None = None,
+) -> dict[str, int]:
+    """Write `n` sentences in all, shared among the splits, each with its gold beside it."""
+    sizes = split_sizes(n, valid, test)
+    drawn = moods(n, seed, classes, min_words, max_words)
+    claim(out, "moods")
+    numbers = {label: number for number, label in enumerate(LABELS[classes])}
+    for split, size in sizes.items():
+        part = list(islice(drawn, size))
+        write_text(out / f"{split}.tsv", (f"{numbers[mood.label]}\t{' '.join(mood.words)}" for mood in part))
+        write_text(out / f"{split}.gold", (" ".join(map(str, mood.gold)) for mood in part))
+    options = {"n": n, "seed": seed, "classes": classes, "min_words": min_words, "max_words": max_words}
+    about = ABOUT.format(
+        tie=", a tie is neutral" if classes == 3 else " (there are no ties)",
+        sizes=" / ".join(map(str, sizes.values())),
+        labels=", ".join(f"{number} = {label}" for label, number in numbers.items()),
+    )
+    write_readme(out, "moods", {**options, "valid": sizes["valid"], "test": sizes["test"]}, about)
+    return sizes
