@@ -136,7 +136,7 @@ class Attention(nn.Module):
         detail = watch.detail_at(self.site.id)
         if detail is Detail.NONE and watch.edit is None and self._fusable(split):
             context = self._fused(split, memory, allowed)
-            return self._joined(context), Look(None), carry
+            return self._joined(context, allowed.any(dim=-1)), Look(None), carry
         if at is None:
             at = torch.arange(query.shape[1], device=query.device).expand(query.shape[:2])
         fits("at", at.shape, f"queries of shape {tuple(query.shape)}", query.shape[:2])
@@ -149,7 +149,7 @@ class Attention(nn.Module):
             extra = {**extra, "coverage_loss": coverage_loss(weights, carry["coverage"])}
             carry = {"coverage": carry["coverage"] + weights}
         context = mix(F.dropout(weights, self.dropout, self.training), memory.values)
-        return self._joined(context), _record(detail, weights, scores, extra), carry
+        return self._joined(context, weights.any(dim=-1)), _record(detail, weights, scores, extra), carry
 
     def _allowed(self, query: Tensor, memory: Memory, allow: Tensor | None) -> Tensor:
         """Which keys each query may read: (batch, query, 1, key)."""
@@ -219,8 +219,11 @@ class Attention(nn.Module):
             raise ShapeError(f"the edit at {self.site.id} puts weight on positions that may not be read")
         return override.weights.to(weights.dtype)
 
-    def _joined(self, context: Tensor) -> Tensor:
-        return context.squeeze(2) if self.heads is None else self.heads.join(context)
+    def _joined(self, context: Tensor, read: Tensor) -> Tensor:
+        """The heads' contexts as one; a query of which no head read anything gets zeros, not a bias."""
+        if self.heads is None:
+            return context.squeeze(2)
+        return self.heads.join(context).masked_fill(~read.any(dim=2)[..., None], 0.0)
 
 
 def mix(
