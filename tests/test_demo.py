@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_cli import RECIPE, heedful
 
 from heedful.config import load_recipe
 from heedful.data.readers import world_pairs
 from heedful.record import Trace
 from heedful.tasks.folder import open_model
 from heedful.tasks.text import trace, translate
+from test_cli import RECIPE, heedful
 
 DEMO = Path(__file__).parent.parent / "build" / "demo"
 

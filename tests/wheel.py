@@ -1,4 +1,4 @@
-"""Does the built wheel work where nothing of the checkout is? Run by `make test`, after the demo's model is made.
+"""Does the built wheel work where nothing of the checkout is? Run by `make test`.
 
 It builds the wheel, installs it into an empty environment under the pins, and translates there with the
 model that `make demo` trains; the answer must be the checkout's own.
@@ -19,7 +19,13 @@ LINES = "my sister sees the small cat\n\nthe old man does not sleep\n"
 
 def run(*words: str | Path, stdin: str = "", cwd: Path = ROOT) -> str:
     done = subprocess.run(
-        list(map(str, words)), input=stdin, capture_output=True, text=True, encoding="utf-8", cwd=cwd, check=False
+        list(map(str, words)),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=cwd,
+        check=False,
     )
     if done.returncode:
         sys.exit(f"{' '.join(map(str, words))} failed:\n{done.stdout}{done.stderr}")

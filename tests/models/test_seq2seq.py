@@ -63,7 +63,8 @@ def test_the_word_before_reaches_the_read_out() -> None:
 
 def test_every_weight_learns() -> None:
     model = small.model().train()
-    model.score(small.batch()).logits.square().sum().backward()
+    loss = model.score(small.batch()).logits.square().sum()
+    loss.backward()  # type: ignore[no-untyped-call]
     still = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
     assert still == []
 

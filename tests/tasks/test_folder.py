@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-import small
 import torch
 
+import small
 from heedful.config import DataConfig, Recipe, WorldConfig, recipe_toml
 from heedful.data.readers import TextPair
 from heedful.errors import ModelError

@@ -78,8 +78,12 @@ class Attention(nn.Module):
         keep: Bool[Tensor, "batch key"],
         values: Float[Tensor, "batch key width"] | None = None,
     ) -> Memory:
-        """Do once what depends on the source alone. `values` default to the keys."""
+        """Do once what depends on the source alone. `values` default to the keys.
+
+        A source is prepared whole: where its end token may not be read, it is the last of these.
+        """
         values = keys if values is None else values
+        _boolean("keep", keep)
         fits("keep", keep.shape, f"keys of shape {tuple(keys.shape)}", keys.shape[:2])
         fits("values", values.shape, f"keys of shape {tuple(keys.shape)}", (*keys.shape[:2], -1))
         if not self.read_end:
@@ -153,9 +157,10 @@ class Attention(nn.Module):
 
     def _allowed(self, query: Tensor, memory: Memory, allow: Tensor | None) -> Tensor:
         """Which keys each query may read: (batch, query, 1, key)."""
-        keep = memory.keep[:, None, None, :]
+        keep = self._within_table(memory.keep)[:, None, None, :]  # a memory may have grown since prepare
         if allow is None:
             return keep.expand(-1, query.shape[1], -1, -1)
+        _boolean("allow", allow)
         batch, queries, count = len(query), query.shape[1], memory.keep.shape[1]
         good = allow.ndim == 3 and allow.shape[0] in (1, batch) and allow.shape[1] in (1, queries)
         if not good or allow.shape[2] != count:
@@ -171,7 +176,8 @@ class Attention(nn.Module):
         Half precision on the CPU stays on the explicit path: there the kernel uses instructions that some
         virtual machines announce but do not have, which kills the process.
         """
-        sound = query.device.type != "cpu" or query.dtype in (torch.float32, torch.float64)
+        wide = query.dtype in (torch.float32, torch.float64) and not torch.is_autocast_enabled("cpu")
+        sound = query.device.type != "cpu" or wide
         return (
             sound
             and isinstance(self.score, Dot)
@@ -215,7 +221,9 @@ class Attention(nn.Module):
         if override is None:
             return weights
         fits(f"the edit at {self.site.id}", override.weights.shape, "this look", weights.shape)
-        if bool((override.weights * ~allowed).any()):
+        if not bool(torch.isfinite(override.weights).all()):
+            raise ShapeError(f"the edit at {self.site.id} holds weights that are not finite")
+        if bool(override.weights.masked_fill(allowed, 0.0).any()):
             raise ShapeError(f"the edit at {self.site.id} puts weight on positions that may not be read")
         return override.weights.to(weights.dtype)
 
@@ -224,6 +232,11 @@ class Attention(nn.Module):
         if self.heads is None:
             return context.squeeze(2)
         return self.heads.join(context).masked_fill(~read.any(dim=2)[..., None], 0.0)
+
+
+def _boolean(name: str, mask: Tensor) -> None:
+    if mask.dtype != torch.bool:
+        raise ShapeError(f"{name} is a mask of {mask.dtype}, but must be of torch.bool: True means readable")
 
 
 def mix(

@@ -27,7 +27,9 @@ def _opened(scores: Tensor, keep: Tensor) -> tuple[Tensor, Tensor]:
     Rows that may read nothing are set to 0 instead, so that no normaliser meets a row of -inf; what
     it makes of them is thrown away by `_closed`.
     """
-    wide = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
+    wide = scores
+    if scores.dtype in (torch.float16, torch.bfloat16):  # a product too large for half precision is inf
+        wide = scores.float().clamp(max=torch.finfo(scores.dtype).max)
     some = keep.any(dim=-1, keepdim=True)
     return wide.masked_fill(~keep & some, float("-inf")).masked_fill(~some, 0.0), some
 

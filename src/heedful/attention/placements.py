@@ -112,15 +112,17 @@ class LocalP(Placement):
         place: Place,
     ) -> tuple[Scores, dict[str, Tensor]]:
         share = torch.sigmoid(self.outer(torch.tanh(self.inner(place.query)))).squeeze(-1)
-        centre = share * (place.length[:, None, None] - 1)
+        # Positions are counted in float32 at least: bfloat16 knows 256 and 258, but not 257.
+        wide = share.to(torch.promote_types(share.dtype, torch.float32))
+        centre = wide * (place.length[:, None, None] - 1).clamp_min(0)
         near = _distance(centre.detach().floor(), scores.shape[-1]) <= self.window
         spread = self.window / 2
         bell = torch.exp(-_distance(centre, scores.shape[-1]).square() / (2 * spread**2))
-        weights = normalise(scores, allowed & near) * bell
+        weights = normalise(scores, allowed & near) * bell.to(scores.dtype)
         if self.renormalise:
             total = weights.sum(dim=-1, keepdim=True)
             weights = weights / total.masked_fill(total == 0, 1.0)
-        return weights, {"centre": centre}
+        return weights, {"centre": centre.to(scores.dtype)}
 
 
 class Hard(Placement):
@@ -149,6 +151,8 @@ class Hard(Placement):
         place: Place,
     ) -> tuple[Scores, dict[str, Tensor]]:
         alpha = normalise(scores, allowed)
+        if alpha.shape[-1] == 0:
+            return alpha, {}
         some = allowed.any(dim=-1).expand(alpha.shape[:-1])
         log_alpha = alpha.clamp_min(torch.finfo(alpha.dtype).tiny).log()
         entropy = -(alpha * log_alpha).sum(dim=-1)
@@ -169,8 +173,6 @@ class Hard(Placement):
 
 def _first_best(alpha: Tensor) -> Tensor:
     """The first position of the largest weight (torch's argmax promises no order among ties)."""
-    if alpha.shape[-1] == 0:
-        raise ShapeError("hard attention was given a source of no positions at all")
     best = alpha == alpha.amax(dim=-1, keepdim=True)
     return best.to(torch.uint8).cumsum(-1).eq(0).sum(-1)
 
@@ -194,8 +196,9 @@ class Uniform(Placement):
         normalise: Normalise,
         place: Place,
     ) -> tuple[Scores, dict[str, Tensor]]:
-        count = allowed.sum(dim=-1, keepdim=True).clamp_min(1)
-        return (allowed / count).to(scores.dtype).expand(scores.shape), {}
+        readable = allowed.to(torch.promote_types(scores.dtype, torch.float32))
+        share = readable / readable.sum(dim=-1, keepdim=True).clamp_min(1)
+        return share.to(scores.dtype).expand(scores.shape), {}
 
 
 def _positive(window: int) -> int:

@@ -13,11 +13,11 @@ worlds = typer.Typer(
     rich_markup_mode=None,
 )
 
-Count = Annotated[int, typer.Option("--n", help="How many examples to train on.", show_default=False)]
+Count = Annotated[int, typer.Option("--n", help="How many examples in all.", show_default=False)]
 Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same world.")]
 Out = Annotated[Path, typer.Option("-o", "--out", help="The folder to write.", show_default=False)]
-Valid = Annotated[int | None, typer.Option(help="Examples to validate on.", show_default="a tenth")]
-Test = Annotated[int | None, typer.Option(help="Examples to test on.", show_default="a tenth")]
+Valid = Annotated[int | None, typer.Option(help="Of these, to validate on.", show_default="a tenth")]
+Test = Annotated[int | None, typer.Option(help="Of these, to test on.", show_default="a tenth")]
 
 
 def _write(name: str, out: Path, n: int, seed: int, **options: object) -> None:

@@ -46,4 +46,9 @@ class LSTMNCell(nn.Module):
         i, f, o, g = self.gates(torch.cat([summary, x], dim=-1)).chunk(4, dim=-1)
         cell = f.sigmoid() * past + i.sigmoid() * g.tanh()
         hidden = o.sigmoid() * cell.tanh()
-        return TapeState(self.tape.write(state.tape, hidden, cell, keep), summary, hidden, cell), look
+        tape = self.tape.write(state.tape, hidden, cell, keep)
+        if keep is not None:  # over padding the state stands still
+            real = keep[:, None]
+            summary = torch.where(real, summary, state.summary)
+            hidden, cell = torch.where(real, hidden, state.hidden), torch.where(real, cell, state.cell)
+        return TapeState(tape, summary, hidden, cell), look

@@ -80,7 +80,7 @@ def claim(out: Path, name: str) -> None:
         )
 
 
-def write_readme(out: Path, name: str, options: Mapping[str, int | None], about: str) -> None:
+def write_readme(out: Path, name: str, options: Mapping[str, object], about: str) -> None:
     """Say what lies here and which command makes it again; `about` describes the files.
 
     Call it last: a folder with a README.md is complete.

@@ -1,0 +1,89 @@
+"""How good the outputs are: measures that sign how they measured, where quality is lost, and chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from heedful.errors import DataError, nearest
+from heedful.evaluation.buckets import LengthBucket, Place, by_length, by_place, choose_edges
+from heedful.evaluation.rates import (
+    edit_distance,
+    exact_match,
+    line_error_rate,
+    perplexity,
+    symbol_error_rate,
+    word_error_rate,
+)
+from heedful.evaluation.rouge import rouge
+from heedful.evaluation.significance import Comparison, paired_bootstrap, paired_randomisation
+from heedful.evaluation.table import TALLIES
+from heedful.evaluation.tally import Maker, Metric, References, Tally, per_output
+from heedful.evaluation.translation import bleu, chrf, ter
+from heedful.evaluation.words import words
+
+Measure = Callable[[Sequence[str], References], list[Metric]]
+
+
+def _single(make: Maker) -> Measure:
+    return lambda outputs, references: [make(outputs, references).metric()]
+
+
+METRICS: dict[str, Measure] = {
+    "bleu": _single(TALLIES["bleu"]),
+    "chrf": _single(TALLIES["chrf"]),
+    "ter": _single(TALLIES["ter"]),
+    "rouge": rouge,
+    "rouge-1": _single(TALLIES["rouge-1"]),
+    "rouge-2": _single(TALLIES["rouge-2"]),
+    "rouge-l": _single(TALLIES["rouge-l"]),
+    "exact": _single(TALLIES["exact"]),
+    "line-error": _single(TALLIES["line-error"]),
+    "symbol-error": _single(TALLIES["symbol-error"]),
+    "word-error": _single(TALLIES["word-error"]),
+}
+
+
+def evaluate(names: Sequence[str], outputs: Sequence[str], references: References) -> list[Metric]:
+    """The metrics of these names, in their order. Every unknown name is told before any work is done.
+
+    >>> for metric in evaluate(["exact", "line-error"], ["a", "b"], ["a", "c"]):
+    ...     print(metric.name, metric.value)
+    exact match 50.0
+    line error rate 50.0
+    """
+    asked = [names] if isinstance(names, str) else names
+    unknown = [f'"{name}": no such metric; {nearest(name, METRICS)}' for name in asked if name not in METRICS]
+    if unknown or not asked:
+        raise DataError("\n".join(unknown) or f"no metric asked for; known: {', '.join(METRICS)}")
+    per_output(outputs, references)
+    return [metric for name in asked for metric in METRICS[name](outputs, references)]
+
+
+__all__ = [
+    "METRICS",
+    "TALLIES",
+    "evaluate",
+    "Metric",
+    "Tally",
+    "Maker",
+    "References",
+    "bleu",
+    "chrf",
+    "ter",
+    "rouge",
+    "exact_match",
+    "line_error_rate",
+    "symbol_error_rate",
+    "word_error_rate",
+    "edit_distance",
+    "perplexity",
+    "words",
+    "LengthBucket",
+    "by_length",
+    "choose_edges",
+    "Place",
+    "by_place",
+    "Comparison",
+    "paired_bootstrap",
+    "paired_randomisation",
+]

@@ -1,0 +1,41 @@
+"""The measures by name, each as a tally: what buckets and significance tests are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from heedful.errors import DataError, nearest
+from heedful.evaluation.rates import exact_tally, line_error_tally, symbol_error_tally, word_error_tally
+from heedful.evaluation.rouge import rouge_tallies
+from heedful.evaluation.tally import Maker, References, Tally
+from heedful.evaluation.translation import bleu_tally, chrf_tally, ter_tally
+
+
+def _rouge(kind: str) -> Maker:
+    def make(outputs: Sequence[str], references: References) -> Tally:
+        return rouge_tallies(outputs, references, kinds=(kind,))[0]
+
+    return make
+
+
+TALLIES: dict[str, Maker] = {
+    "bleu": bleu_tally,
+    "chrf": chrf_tally,
+    "ter": ter_tally,
+    "rouge-1": _rouge("1"),
+    "rouge-2": _rouge("2"),
+    "rouge-l": _rouge("L"),
+    "exact": exact_tally,
+    "line-error": line_error_tally,
+    "symbol-error": symbol_error_tally,
+    "word-error": word_error_tally,
+}
+
+
+def maker(metric: str | Maker) -> Maker:
+    """The maker of that name; a maker is itself."""
+    if not isinstance(metric, str):
+        return metric
+    if metric not in TALLIES:
+        raise DataError(f'"{metric}": no such metric; {nearest(metric, TALLIES)}')
+    return TALLIES[metric]
