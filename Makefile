@@ -34,7 +34,7 @@ demo: $(READY)
 	@echo 'The same as a picture: $(DEMO)/alignment.png'
 	@echo 'Next: heedful check recipes/world-phrases.toml, then train with model.attention.score=general'
 
-SENTENCE ?= the small cat that my sister sees does not sleep
+SENTENCE ?= the black cat that my sister sees does not sleep
 
 ## test: everything CI checks
 test: lint unit wheel

@@ -30,6 +30,9 @@ def test_a_mask_that_is_not_of_bools_is_refused(dtype: torch.dtype) -> None:
     attention, given = build("dot"), scene("dot")
     with pytest.raises(ShapeError, match="keep"):
         attention.look(given.query, attention.prepare(given.keys, given.keep.to(dtype)))
+    memory = attention.prepare(given.keys, given.keep)
+    with pytest.raises(ShapeError, match="allow is a mask of"):
+        attention.look(given.query, memory, allow=given.allow.to(dtype))
 
 
 def test_a_location_score_notices_a_memory_that_outgrew_its_table() -> None:
@@ -98,3 +101,34 @@ def test_padding_between_words_is_not_there_for_the_lstmn() -> None:
         state, _ = cell(x[:, t], state, torch.tensor([kept]))
         short = cell(x[:, t], short)[0] if kept else short
     close(state.hidden, short.hidden, 1e-12)
+
+
+@pytest.mark.parametrize("normaliser", ["softmax", "sparsemax", "entmax15"])
+def test_float16_scores_that_overflow_downwards_are_not_nan(normaliser: str) -> None:
+    attention = build("dot", normaliser, query=1, key=1, dtype=torch.float16)
+    keys = torch.tensor([[[-300.0], [-300.0], [1.0]]], dtype=torch.float16)
+    context, _, _ = attention.look(-keys[:, :1], attention.prepare(keys, mask("110")), watch=SEEN)
+    assert context.flatten().tolist() == pytest.approx([-300.0])
+
+
+@pytest.mark.parametrize("how", ["sample", "argmax", "expectation"])
+def test_hard_attention_over_no_positions_records_what_it_always_records(how: str) -> None:
+    attention, given = build(placement=f"hard {how}"), scene()
+    memory = attention.prepare(given.keys[:, :0], given.keep[:, :0], given.values[:, :0])
+    _, look, _ = attention.look(given.query, memory)
+    assert set(look.extra) == {"alpha", "sample", "logp", "entropy"}
+    assert look.extra["sample"].flatten().tolist() == [-1] * 15
+    assert not look.extra["logp"].any()
+    assert not look.extra["entropy"].any()
+
+
+@pytest.mark.parametrize("placement", ["local-m", "local-p"])
+def test_ignoring_the_tail_of_an_appended_memory_is_ignoring_it_at_once(placement: str) -> None:
+    attention, given = build("location", placement=placement, table=5, longer="ignore"), scene("location")
+    whole = attention.prepare(given.keys, given.keep, given.values)
+    parts = [
+        attention.prepare(given.keys[:, part], given.keep[:, part], given.values[:, part])
+        for part in (slice(4), slice(4, 7))
+    ]
+    grown, _, _ = attention.look(given.query, parts[0].append(parts[1]), at=given.at)
+    close(grown, attention.look(given.query, whole, at=given.at)[0], 1e-12)

@@ -79,11 +79,9 @@ def test_with_heads_who_reads_nothing_gets_zeros_and_not_the_bias_of_the_join(
     backward(context, attention, given)
 
 
-@pytest.mark.parametrize(
-    ("score", "normaliser", "placement"), [c for c in COMBINATIONS if not c[2].startswith("hard")]
-)
+@pytest.mark.parametrize(("score", "normaliser", "placement"), COMBINATIONS)
 def test_a_source_of_no_positions_at_all_reads_zeros(score: str, normaliser: str, placement: str) -> None:
-    """An empty tape; what hard attention makes of it is in `test_findings.py`."""
+    """An empty tape."""
     given = scene(score)
     none = given._replace(keys=given.keys[:, :0], values=given.values[:, :0], keep=given.keep[:, :0])
     attention = build(score, normaliser, placement)

@@ -597,7 +597,7 @@ def test_the_readme_says_how_to_make_it_again(tmp_path: Path) -> None:
 
 def test_too_few_sentences_is_an_error_not_a_hang(tmp_path: Path) -> None:
     with pytest.raises(WorldError, match=r"valid=100000.*longer"):
-        write(tmp_path, 110_000, languages="vi-en", max_words=3, valid=100_000)
+        write(tmp_path, 110_000, languages="vi-en", max_words=3, valid=100_000, test=9)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["test.align", "test.en", "test.vi"]
 
 

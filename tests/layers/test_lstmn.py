@@ -74,6 +74,18 @@ def test_every_step_of_every_sentence_is_cheng_2016(side: str, zero_slot: bool, 
             assert (look.weights[b].sum() > 0) == (n > 0 or zero_slot)
 
 
+def test_over_padding_the_state_stands_still() -> None:
+    """So that the last state of a batch is the state after each sentence's last word."""
+    cell, x = make(), inputs()
+    keep = torch.arange(STEPS) < torch.tensor(LENGTHS)[:, None]
+    steps = run(cell, x, keep)
+    start, last = cell.start(x[:, 0]), steps[-1][0]
+    for b, length in enumerate(LENGTHS):
+        real = steps[length - 1][0] if length else start
+        for part in ("summary", "hidden", "cell"):
+            close(getattr(last, part)[b], getattr(real, part)[b], 0.0)
+
+
 def test_without_a_mask_every_step_is_written() -> None:
     cell, x = make(), inputs()
     everything = torch.ones(BATCH, STEPS, dtype=torch.bool)

@@ -9,8 +9,16 @@ from pathlib import Path
 import pytest
 import torch
 
-import small
-from heedful.config import DataConfig, Recipe, TrainingConfig, WorldConfig
+from heedful.config import (
+    AttentionConfig,
+    DataConfig,
+    DecoderConfig,
+    EncoderConfig,
+    ModelConfig,
+    Recipe,
+    TrainingConfig,
+    WorldConfig,
+)
 from heedful.data.batch import TextBatch
 from heedful.data.readers import TextPair
 from heedful.errors import TrainingError
@@ -26,7 +34,13 @@ PAIRS = [TextPair(f"{x} {y}", f"{y} {x}") for x in LETTERS for y in LETTERS]
 def task(**training: object) -> tuple[TextTask, Seq2Seq]:
     recipe = Recipe(
         data=DataConfig(world=WorldConfig()),
-        model=small.config(),
+        model=ModelConfig(
+            embedding=16,
+            dropout=0.0,
+            encoder=EncoderConfig(hidden=16),
+            decoder=DecoderConfig(hidden=32),
+            attention=AttentionConfig(hidden=16),
+        ),
         training=TrainingConfig.model_validate(
             {"epochs": 3, "batch_tokens": 40, "rate": 0.01, "warmup": 5, **training}
         ),

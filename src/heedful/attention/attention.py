@@ -136,7 +136,8 @@ class Attention(nn.Module):
         split = query[:, :, None] if self.heads is None else self.heads.query(query)
         wanted = (*query.shape[:2], -1, self.score.query_size)
         fits("a query", split.shape, f"the {type(self.score).__name__} score", wanted)
-        allowed = self._allowed(query, memory, allow)
+        keep = self._within_table(memory.keep)  # a memory may have grown since it was prepared
+        allowed = self._allowed(query, keep, allow)
         detail = watch.detail_at(self.site.id)
         if detail is Detail.NONE and watch.edit is None and self._fusable(split):
             context = self._fused(split, memory, allowed)
@@ -145,7 +146,7 @@ class Attention(nn.Module):
             at = torch.arange(query.shape[1], device=query.device).expand(query.shape[:2])
         fits("at", at.shape, f"queries of shape {tuple(query.shape)}", query.shape[:2])
         scores = self._scores(split, memory, carry)
-        place = Place(split, at, extent(memory.keep), rng)
+        place = Place(split, at, extent(keep), rng)
         weights, extra = self.placement(scores, allowed, self.normalise, place)
         if watch.edit is not None:
             weights = self._edited(weights, scores, extra, at, allowed, watch)
@@ -155,20 +156,19 @@ class Attention(nn.Module):
         context = mix(F.dropout(weights, self.dropout, self.training), memory.values)
         return self._joined(context, weights.any(dim=-1)), _record(detail, weights, scores, extra), carry
 
-    def _allowed(self, query: Tensor, memory: Memory, allow: Tensor | None) -> Tensor:
+    def _allowed(self, query: Tensor, keep: Tensor, allow: Tensor | None) -> Tensor:
         """Which keys each query may read: (batch, query, 1, key)."""
-        keep = self._within_table(memory.keep)[:, None, None, :]  # a memory may have grown since prepare
         if allow is None:
-            return keep.expand(-1, query.shape[1], -1, -1)
+            return keep[:, None, None, :].expand(-1, query.shape[1], -1, -1)
         _boolean("allow", allow)
-        batch, queries, count = len(query), query.shape[1], memory.keep.shape[1]
+        batch, queries, count = len(query), query.shape[1], keep.shape[1]
         good = allow.ndim == 3 and allow.shape[0] in (1, batch) and allow.shape[1] in (1, queries)
         if not good or allow.shape[2] != count:
             raise ShapeError(
                 f"allow has shape {tuple(allow.shape)}, but {batch} sentences with {queries} queries and"
                 f" {count} keys ask for ({batch} or 1, {queries} or 1, {count})"
             )
-        return (keep & allow[:, :, None, :]).expand(batch, queries, 1, count)
+        return (keep[:, None, None, :] & allow[:, :, None, :]).expand(batch, queries, 1, count)
 
     def _fusable(self, query: Tensor) -> bool:
         """May torch's fused kernel stand in? It knows dot products under softmax over the whole source.

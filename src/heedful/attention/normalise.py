@@ -29,7 +29,8 @@ def _opened(scores: Tensor, keep: Tensor) -> tuple[Tensor, Tensor]:
     """
     wide = scores
     if scores.dtype in (torch.float16, torch.bfloat16):  # a product too large for half precision is inf
-        wide = scores.float().clamp(max=torch.finfo(scores.dtype).max)
+        largest = torch.finfo(scores.dtype).max
+        wide = scores.float().clamp(-largest, largest)
     some = keep.any(dim=-1, keepdim=True)
     return wide.masked_fill(~keep & some, float("-inf")).masked_fill(~some, 0.0), some
 

@@ -151,8 +151,10 @@ class Hard(Placement):
         place: Place,
     ) -> tuple[Scores, dict[str, Tensor]]:
         alpha = normalise(scores, allowed)
-        if alpha.shape[-1] == 0:
-            return alpha, {}
+        if alpha.shape[-1] == 0:  # an empty source: nothing to draw from
+            nothing = alpha.sum(dim=-1)
+            none = torch.full_like(nothing, -1, dtype=torch.long)
+            return alpha, {"alpha": alpha, "sample": none, "logp": nothing, "entropy": nothing}
         some = allowed.any(dim=-1).expand(alpha.shape[:-1])
         log_alpha = alpha.clamp_min(torch.finfo(alpha.dtype).tiny).log()
         entropy = -(alpha * log_alpha).sum(dim=-1)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
 def main() -> None:
     """The entry point: a user's own mistake gets its message and exit code 2, never a traceback."""
+    # Waiting threads sleep instead of spinning: on a machine that does anything else beside, spinning
+    # makes training several times slower (LOG.md). It must be said before torch is imported.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from heedful.cli.app import app
     from heedful.errors import HeedfulError
 

@@ -34,10 +34,10 @@ def training() -> Iterator[Listener]:
             progress.update(job, completed=step, loss=loss)
 
         def after(report: Report) -> None:
-            figures = "  ".join(f"valid {name} {value:.4f}" for name, value in report.figures.items())
+            figures = " ".join(f"{name} {value:.4f}" for name, value in report.figures.items())
             console.print(
-                f"epoch {report.epoch:>2}  step {report.step:>5}  {report.seconds:>6.1f} s"
-                f"  train loss {report.train_loss:.4f}  {figures}"
+                f"epoch {report.epoch:>2}  step {report.step:>5}  {report.seconds:>5.0f} s"
+                f"  train: loss {report.train_loss:.4f}  valid: {figures}"
             )
 
         yield Listener(console.print, begin, tick, after)

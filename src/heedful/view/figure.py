@@ -25,7 +25,7 @@ def draw_alignment(trace: Trace, path: Path) -> None:
     count, wide = matrix.shape
     with matplotlib.rc_context({"svg.fonttype": "none", "font.size": 11}):
         figure, axes = pyplot.subplots(figsize=(2.2 + 0.62 * wide, 1.8 + 0.46 * count))
-        image = axes.imshow(matrix, cmap="cividis_r", vmin=0.0, vmax=1.0, aspect="auto")
+        image = axes.imshow(matrix, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
         axes.set_xticks(
             range(wide), [t.text for t in trace.source], rotation=40, ha="left", rotation_mode="anchor"
         )

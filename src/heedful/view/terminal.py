@@ -24,7 +24,8 @@ def alignment_text(trace: Trace, width: int = 100, blocks: bool = True) -> Text:
     rows = [token.text for token in trace.target]
     columns = [token.text for token in trace.source]
     label = min(max((len(r) for r in rows), default=0), 18)
-    per_panel = max(1, (width - label - 2) // CELL)
+    panels = -(-len(columns) // max(1, (width - label - 2) // CELL))
+    per_panel = -(-len(columns) // panels)  # all of about one width, rather than a last one of a word
     text = Text()
     for first in range(0, len(columns), per_panel):
         last = min(first + per_panel, len(columns))
