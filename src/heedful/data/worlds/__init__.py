@@ -7,7 +7,6 @@ the toolkit is good: that evidence is real data.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from heedful.data.worlds import moods, phrases, scenes, tastes
 
@@ -17,9 +16,3 @@ WORLDS: dict[str, Callable[..., dict[str, int]]] = {
     "tastes": tastes.write,
     "moods": moods.write,
 }
-
-
-def options(name: str) -> dict[str, Any]:
-    """What a world's writer takes beside `out`, `n` and `seed`, with the defaults."""
-    defaults = WORLDS[name].__kwdefaults__
-    return dict(defaults or {})
