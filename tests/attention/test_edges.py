@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attention.helpers import SEEN, build, close, enliven, mask, rng, scene, see
-from heedful.attention import Override, Watch
+from heedful.attention import NORMALISERS, Override, Watch
 from heedful.errors import ShapeError
 from heedful.layers.lstmn import LSTMNCell
 
@@ -132,3 +132,10 @@ def test_ignoring_the_tail_of_an_appended_memory_is_ignoring_it_at_once(placemen
     ]
     grown, _, _ = attention.look(given.query, parts[0].append(parts[1]), at=given.at)
     close(grown, attention.look(given.query, whole, at=given.at)[0], 1e-12)
+
+
+@pytest.mark.parametrize("normaliser", ["sparsemax", "entmax15"])
+@pytest.mark.parametrize("score", [1e9, -1e9])
+def test_a_forbidden_key_takes_no_mass_from_a_huge_score(score: float, normaliser: str) -> None:
+    weights = NORMALISERS[normaliser].apply(torch.tensor([[score, 0.0, 0.0]]), mask("100"))
+    assert weights.tolist() == [[1.0, 0.0, 0.0]]

@@ -138,13 +138,13 @@ class Attention(nn.Module):
         fits("a query", split.shape, f"the {type(self.score).__name__} score", wanted)
         keep = self._within_table(memory.keep)  # a memory may have grown since it was prepared
         allowed = self._allowed(query, keep, allow)
+        if at is None:
+            at = torch.arange(query.shape[1], device=query.device).expand(query.shape[:2])
+        fits("at", at.shape, f"queries of shape {tuple(query.shape)}", query.shape[:2])
         detail = watch.detail_at(self.site.id)
         if detail is Detail.NONE and watch.edit is None and self._fusable(split):
             context = self._fused(split, memory, allowed)
             return self._joined(context, allowed.any(dim=-1)), Look(None), carry
-        if at is None:
-            at = torch.arange(query.shape[1], device=query.device).expand(query.shape[:2])
-        fits("at", at.shape, f"queries of shape {tuple(query.shape)}", query.shape[:2])
         scores = self._scores(split, memory, carry)
         place = Place(split, at, extent(keep), rng)
         weights, extra = self.placement(scores, allowed, self.normalise, place)

@@ -21,8 +21,8 @@ Keep = Bool[Tensor, "*#lead key"]
 Normalise = Callable[[Tensor, Tensor], Tensor]
 
 
-def _opened(scores: Tensor, keep: Tensor) -> tuple[Tensor, Tensor]:
-    """Scores in at least float32 with -inf where forbidden, and which rows may read at all.
+def _opened(scores: Tensor, keep: Tensor) -> Tensor:
+    """Scores in at least float32, with -inf where forbidden.
 
     Rows that may read nothing are set to 0 instead, so that no normaliser meets a row of -inf; what
     it makes of them is thrown away by `_closed`.
@@ -32,7 +32,7 @@ def _opened(scores: Tensor, keep: Tensor) -> tuple[Tensor, Tensor]:
         largest = torch.finfo(scores.dtype).max
         wide = scores.float().clamp(-largest, largest)
     some = keep.any(dim=-1, keepdim=True)
-    return wide.masked_fill(~keep & some, float("-inf")).masked_fill(~some, 0.0), some
+    return wide.masked_fill(~keep & some, float("-inf")).masked_fill(~some, 0.0)
 
 
 def _closed(weights: Tensor, keep: Tensor, like: Tensor) -> Tensor:
@@ -49,7 +49,7 @@ def masked_softmax(scores: Scores, keep: Keep) -> Scores:
     tensor([[0.5000, 0.5000, 0.0000],
             [0.0000, 0.0000, 0.0000]])
     """
-    opened, _ = _opened(scores, keep)
+    opened = _opened(scores, keep)
     return _closed(opened.softmax(dim=-1), keep, scores)
 
 
@@ -62,11 +62,10 @@ def smoothed_softmax(scores: Scores, keep: Keep, beta: float = 0.5) -> Scores:
     >>> smoothed_softmax(torch.zeros(1, 4), torch.ones(1, 4, dtype=torch.bool), beta=0.5)
     tensor([[0.5000, 0.5000, 0.5000, 0.5000]])
     """
-    opened, some = _opened(scores, keep)
+    opened = _opened(scores, keep)
     total = opened.logsumexp(dim=-1, keepdim=True)
-    # Forbidden keys hold -inf: the exponential of a finite stand-in keeps their gradient at 0, not NaN.
-    safe = opened.masked_fill(~keep & some, 0.0)
-    return _closed((safe - beta * total).masked_fill(~keep, float("-inf")).exp(), keep, scores)
+    # The fill comes before the exponential, so that no gradient of a forbidden key is inf * 0.
+    return _closed((opened - beta * total).masked_fill(~keep, float("-inf")).exp(), keep, scores)
 
 
 def _sparse(function: Callable[..., Tensor], scores: Tensor, keep: Tensor) -> Tensor:
@@ -76,9 +75,9 @@ def _sparse(function: Callable[..., Tensor], scores: Tensor, keep: Tensor) -> Te
     """
     if scores.shape[-1] == 0:  # an empty tape: nothing to sort
         return scores
-    opened, _ = _opened(scores, keep)
-    floor = opened.detach().amax(dim=-1, keepdim=True) - 10.0
-    return _closed(function(torch.where(keep, opened, floor), dim=-1), keep, scores)
+    opened = _opened(scores, keep)
+    below = opened - opened.detach().amax(dim=-1, keepdim=True)  # a shift that cancels, whatever its size
+    return _closed(function(below.masked_fill(~keep, -10.0), dim=-1), keep, scores)
 
 
 def sparsemax(scores: Scores, keep: Keep) -> Scores:
