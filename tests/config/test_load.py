@@ -79,7 +79,7 @@ def test_all_mistakes_are_reported_at_once_with_file_key_and_nearest_name(tmp_pa
             WORLD + '[model.attention]\nscore = "dot"\n[model.decoder]\nhidden = 100\n',
             "the decoder gives 100 and the encoder 256; general takes any two sizes",
         ),
-        (WORLD + "[model.attention]\nheads = 3\n", "does not divide decoder.hidden = 128"),
+        (WORLD + "[model.attention]\nheads = 3\n", "does not divide the query's width 128"),
         (WORLD + "[model]\ndropout = 1.0\n", "dropout = 1.0: must be less than 1.0"),
         (WORLD + "[model.attention]\ncoverage = 1\n", "coverage = 1: expected true or false"),
         (WORLD + "[model.attention]\nhidden = 1.5\n", "hidden = 1.5: expected a whole number"),
@@ -114,8 +114,9 @@ def test_overrides_win_and_their_origin_is_known(tmp_path: Path) -> None:
 
 
 def test_explicit_keys_win_over_the_preset(tmp_path: Path) -> None:
-    path = write(tmp_path, WORLD + '[model.encoder]\nbidirectional = false\n[model]\npreset = "bigru-gru"\n')
-    assert load_recipe(path).recipe.model.encoder.bidirectional is False
+    path = write(tmp_path, WORLD + '[model.attention]\nscore = "general"\n[model]\npreset = "rnnsearch"\n')
+    model = load_recipe(path).recipe.model
+    assert (model.attention.score, model.decoder.order) == ("general", "look-update-generate")
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -6,10 +6,119 @@ from collections.abc import Mapping
 from typing import Any
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
+    # Sutskever 2014: the source is one vector, and the decoder starts from it.
+    "seq2seq": {
+        "encoder": {"kind": "lstm", "bidirectional": False},
+        "decoder": {"kind": "lstm", "source": "init", "start": "bridge"},
+    },
+    # Cho 2014: the same vector enters every step.
+    "seq2seq-every-step": {
+        "encoder": {"kind": "gru", "bidirectional": False},
+        "decoder": {"kind": "gru", "source": "every-step", "start": "top", "read_out": "maxout"},
+    },
+    # Bahdanau 2015 as printed: look with the old state, move, speak.
+    "rnnsearch": {
+        "encoder": {"kind": "gru", "bidirectional": True},
+        "decoder": {
+            "kind": "gru",
+            "order": "look-update-generate",
+            "start": "backward",
+            "read_out": "deep",
+        },
+        "attention": {"score": "additive"},
+    },
+    # Bahdanau 2015 as released: look, speak, move; the paper's sizes and initialisation.
+    "rnnsearch-paper": {
+        "embedding": 620,
+        "dropout": 0.0,
+        "initialise": "paper",
+        "encoder": {"kind": "gru", "bidirectional": True, "hidden": 1000},
+        "decoder": {
+            "kind": "gru",
+            "hidden": 1000,
+            "order": "look-generate-update",
+            "start": "backward",
+            "read_out": "maxout",
+        },
+        "attention": {"score": "additive", "hidden": 1000},
+    },
+    # nmtpy and Nematus: the look stands between two GRUs.
+    "cgru": {
+        "tie": "output",
+        "encoder": {"kind": "gru", "bidirectional": True},
+        "decoder": {"kind": "gru", "order": "conditional", "start": "mean", "read_out": "deep"},
+        "attention": {"score": "additive"},
+    },
     # The plain pipeline: the decoder moves first, then looks with its new state, then speaks.
     "bigru-gru": {
         "encoder": {"kind": "gru", "bidirectional": True},
-        "decoder": {"kind": "gru"},
+        "decoder": {"kind": "gru", "order": "update-look-generate", "start": "backward"},
         "attention": {"score": "additive"},
+    },
+    # The teaching pipeline: score with the old state, merge word and context, begin with </s>.
+    "five-steps": {
+        "encoder": {"kind": "gru", "bidirectional": False},
+        "decoder": {
+            "kind": "gru",
+            "order": "look-update-generate",
+            "start": "top",
+            "combine": True,
+            "first": "</s>",
+        },
+        "attention": {"score": "additive"},
+    },
+    "stacked-lstm": {
+        "encoder": {"kind": "lstm", "layers": 2, "bidirectional": False},
+        "decoder": {"kind": "lstm", "layers": 2, "order": "update-look-generate", "start": "top"},
+        "attention": {"score": "general"},
+    },
+    # Luong 2015: the attentional vector is fed back; the source's end token is not read.
+    "luong": {
+        "encoder": {"kind": "lstm", "layers": 2, "bidirectional": False},
+        "decoder": {
+            "kind": "lstm",
+            "layers": 2,
+            "order": "update-look-generate",
+            "start": "bridge",
+            "read_out": "tanh",
+            "feed": "attentional",
+        },
+        "attention": {"score": "general", "read_end": False},
+    },
+    "luong-local": {
+        "encoder": {"kind": "lstm", "layers": 2, "bidirectional": False},
+        "decoder": {
+            "kind": "lstm",
+            "layers": 2,
+            "order": "update-look-generate",
+            "start": "bridge",
+            "read_out": "tanh",
+            "feed": "attentional",
+        },
+        "attention": {"score": "general", "placement": "local-p", "read_end": False},
+    },
+    # Gehring 2017, with a recurrent or a convolutional decoder.
+    "conv-rnn": {
+        "encoder": {"kind": "conv", "layers": 4, "positions": "learned"},
+        "decoder": {"kind": "gru", "order": "update-look-generate", "start": "mean"},
+        "attention": {"score": "general"},
+    },
+    "conv-conv": {
+        "encoder": {"kind": "conv", "layers": 4, "positions": "learned"},
+        "decoder": {"kind": "conv", "layers": 3, "positions": "learned"},
+        "attention": {"score": "dot"},
+    },
+    # Rush 2015: no recurrence; the last words ask, smoothed source words answer.
+    "abs": {
+        "encoder": {"kind": "embedding"},
+        "decoder": {"kind": "abs"},
+        "attention": {"score": "general"},
+    },
+    # Vaswani 2017, normalised before each part.
+    "transformer": {
+        "tie": "output",
+        "encoder": {"kind": "transformer", "layers": 3},
+        "decoder": {"kind": "transformer", "layers": 3},
+        "attention": {"score": "scaled-dot"},
     },
 }

@@ -6,6 +6,7 @@ that a recipe is checked without torch; a test equates them with the tables of t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
@@ -16,6 +17,23 @@ ScoreName = Literal[
 NormaliserName = Literal["softmax", "smoothed-softmax", "sparsemax", "entmax15"]
 PlacementName = Literal["global", "local-m", "local-p", "hard", "uniform"]
 ReadName = Literal["sample", "argmax", "expectation"]
+RECURRENT = ("rnn", "gru", "lstm")
+PresetName = Literal[
+    "seq2seq",
+    "seq2seq-every-step",
+    "rnnsearch",
+    "rnnsearch-paper",
+    "cgru",
+    "bigru-gru",
+    "five-steps",
+    "stacked-lstm",
+    "luong",
+    "luong-local",
+    "conv-rnn",
+    "conv-conv",
+    "abs",
+    "transformer",
+]
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 Files = Annotated[tuple[str, ...], Field(strict=False, max_length=2)]
 
@@ -27,7 +45,9 @@ class Section(BaseModel):
 
 
 class TaskConfig(Section):
-    kind: Literal["translate"] = Field("translate", description="what the model is for")
+    kind: Literal["translate", "summarise", "reply", "transduce"] = Field(
+        "translate", description="what the model is for"
+    )
 
 
 class WorldConfig(Section):
@@ -42,26 +62,78 @@ class WorldConfig(Section):
 
 
 class DataConfig(Section):
-    """Either a generated world, or files: one TSV, or two parallel files; gz or not."""
+    """Either a generated world, or files: one TSV or JSONL, or two parallel files; gz or not."""
 
     world: WorldConfig | None = Field(None, description="a generated world in place of files")
-    train: Files = Field((), description="one TSV file, or a source and a target file")
+    train: Files = Field((), description="one TSV or JSONL file, or a source and a target file")
     valid: Files = Field((), description="the same, to validate on")
     test: Files = Field((), description="the same, to test on")
+    columns: Annotated[tuple[PositiveInt, PositiveInt], Field(strict=False)] = Field(
+        (1, 2), description="TSV: the columns of source and target, counted from 1"
+    )
+    fields: Annotated[tuple[str, str], Field(strict=False)] = Field(
+        ("source", "target"), description="JSONL: the fields of source and target"
+    )
+    where: Annotated[tuple[str, ...], Field(strict=False)] = Field(
+        (), description='TSV, JSONL: only rows with these values, as in ["1=vie"] or ["lang=vie"]'
+    )
+    split_valid: Share = Field(0.0, description="share of train held out to validate on, chosen by hash")
+    split_test: Share = Field(0.0, description="share of train held out to test on, chosen by hash")
+    split_by: Literal["source", "target"] = Field(
+        "source", description="the side that is hashed: its equal texts never meet across splits"
+    )
+    broken: Literal["refuse", "skip"] = Field("refuse", description="what is done with a broken line")
+    max_source: PositiveInt = Field(500, description="longest source, in tokens")
+    max_target: PositiveInt = Field(500, description="longest target, in tokens")
+    longer: Literal["refuse", "skip", "cut"] = Field("refuse", description="what is done with longer pairs")
+    in_memory: int = Field(
+        200_000, ge=0, description="pairs kept in memory; a larger corpus is read from a cache on disk"
+    )
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
-        if self.world is None and not (self.train and self.valid):
+        if self.world is None and not (self.train and (self.valid or self.split_valid)):
             raise ValueError("give train and valid files, or a world (section [data.world])")
         if self.world is not None and (self.train or self.valid or self.test):
             raise ValueError("give files or a world, not both")
+        for split, files, share in (
+            ("valid", self.valid, self.split_valid),
+            ("test", self.test, self.split_test),
+        ):
+            if share and (files or self.world is not None):
+                raise ValueError(f"split_{split} = {share}: there are {split} pairs of their own already")
+        if self.split_valid + self.split_test >= 1:
+            raise ValueError("split_valid + split_test: nothing would be left to train on")
+        for text in self.where:
+            if not text.partition("=")[0].strip() or "=" not in text:
+                raise ValueError(f'where = ["{text}"]: expected "column=value"')
         return self
 
 
 class TokenizerConfig(Section):
-    kind: Literal["word"] = Field("word", description="how a line becomes tokens")
+    kind: Literal["word", "character", "bpe", "unigram"] = Field(
+        "word", description="how a line becomes tokens"
+    )
+    target_kind: Literal["same", "word", "character", "bpe", "unigram"] = Field(
+        "same", description="how a target line does, where it differs"
+    )
     size: PositiveInt = Field(10_000, description="largest vocabulary of each side")
-    min_count: PositiveInt = Field(1, description="rarer words become <unk>")
+    min_count: PositiveInt = Field(
+        1, description="rarer words and characters become <unk>; bpe: rarer pairs are not joined"
+    )
+    shared: bool = Field(False, description="one vocabulary for both sides")
+    lowercase: bool = Field(False, description="capitals are lost")
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        kinds = {self.kind, self.kind if self.target_kind == "same" else self.target_kind}
+        if self.shared and len(kinds) > 1:
+            raise ValueError(f'shared = true: needs one kind, not "{self.kind}" and "{self.target_kind}"')
+        if kinds & {"bpe", "unigram"} and self.size < 300:
+            raise ValueError(f"size = {self.size}: bpe and unigram need 300 or more (256 are single bytes)")
+        if self.size < 5:
+            raise ValueError(f"size = {self.size}: 4 are special, so at least 5")
+        return self
 
 
 class AttentionConfig(Section):
@@ -91,56 +163,213 @@ class AttentionConfig(Section):
 
 
 class EncoderConfig(Section):
-    kind: Literal["gru"] = Field("gru", description="the recurrent cell")
+    kind: Literal["rnn", "gru", "lstm", "conv", "transformer", "embedding"] = Field(
+        "gru", description="what reads the source"
+    )
     layers: PositiveInt = Field(1, description="stacked layers")
-    hidden: PositiveInt = Field(128, description="width of each direction")
-    bidirectional: bool = Field(True, description="read from both ends")
+    hidden: PositiveInt = Field(128, description="width (recurrent: of each direction)")
+    bidirectional: bool = Field(True, description="recurrent: read from both ends")
+    residual: bool = Field(False, description="recurrent: layers above the first add to their input")
+    layer_norm: bool = Field(False, description="recurrent: normalise each layer's output")
+    kernel: PositiveInt = Field(3, description="conv: width of a filter, an odd number")
+    heads: PositiveInt = Field(4, description="transformer: heads of its self-attention")
+    feedforward: PositiveInt = Field(512, description="transformer: inner width of each layer")
+    norm: Literal["pre", "post"] = Field("pre", description="transformer: where layers are normalised")
+    positions: Literal["sinusoidal", "learned"] = Field("sinusoidal", description="conv, transformer")
+    max_positions: PositiveInt = Field(512, description="learned positions: rows of the table")
 
 
 class DecoderConfig(Section):
-    kind: Literal["gru"] = Field("gru", description="the recurrent cell")
+    kind: Literal["rnn", "gru", "lstm", "conv", "transformer", "abs"] = Field(
+        "gru", description="what writes the target"
+    )
     layers: PositiveInt = Field(1, description="stacked layers; the top one asks")
     hidden: PositiveInt = Field(128, description="width")
+    residual: bool = Field(False, description="recurrent: layers above the first add to their input")
+    layer_norm: bool = Field(False, description="recurrent: normalise each layer's output")
+    kernel: PositiveInt = Field(3, description="conv: width of a filter")
+    heads: PositiveInt = Field(4, description="transformer: heads of every attention")
+    feedforward: PositiveInt = Field(512, description="transformer: inner width of each layer")
+    norm: Literal["pre", "post"] = Field("pre", description="transformer: where layers are normalised")
+    positions: Literal["sinusoidal", "learned"] = Field("sinusoidal", description="conv, transformer")
+    max_positions: PositiveInt = Field(512, description="learned positions: rows of the table")
+    source: Literal["attention", "init", "every-step"] = Field(
+        "attention", description="how the source reaches the decoder"
+    )
+    start: Literal["backward", "bridge", "top", "mean", "zeros"] = Field(
+        "backward", description="recurrent: the first state"
+    )
+    order: Literal["update-look-generate", "look-update-generate", "look-generate-update", "conditional"] = (
+        Field("update-look-generate", description="recurrent: what happens when in a step")
+    )
+    feed: Literal["none", "context", "attentional"] = Field(
+        "none", description="update-look-generate: what of the last look enters the next input"
+    )
+    feed_start: Literal["zero", "look"] = Field("zero", description="feed = context: the first one")
+    combine: bool = Field(False, description="look-update-generate: merge word and context first")
+    read_out: Literal["linear", "tanh", "deep", "maxout"] = Field(
+        "linear", description="from state, context and last word to the next word"
+    )
+    first: Literal["<s>", "</s>"] = Field("<s>", description="the token that begins an output")
+    words: PositiveInt = Field(5, description="abs: how many last words it sees (C)")
+    window: int = Field(2, ge=0, description="abs: words averaged on each side of a source word (Q)")
+
+    @property
+    def recurrent(self) -> bool:
+        return self.kind in RECURRENT
 
 
 class ModelConfig(Section):
-    preset: Literal["bigru-gru"] = Field("bigru-gru", description="fills what is not set here")
+    preset: PresetName = Field("bigru-gru", description="fills what is not set here")
     embedding: PositiveInt = Field(128, description="width of the word vectors")
-    dropout: Share = Field(0.1, description="share dropped from embeddings and read-out")
+    dropout: Share = Field(0.1, description="share dropped from embeddings, layers and read-out")
+    tie: Literal["none", "output", "all"] = Field(
+        "none", description="output: target vectors serve the output too; all: the source as well"
+    )
+    initialise: Literal["torch", "paper"] = Field(
+        "torch", description="paper: the small Gaussians of Bahdanau 2015; slow to start"
+    )
     encoder: EncoderConfig = EncoderConfig()
     decoder: DecoderConfig = DecoderConfig()
     attention: AttentionConfig = AttentionConfig()
 
     @model_validator(mode="after")
-    def _sizes_fit(self) -> Self:
-        query = self.decoder.hidden
-        key = self.encoder.hidden * (2 if self.encoder.bidirectional else 1)
-        if self.attention.heads:
-            if query % self.attention.heads:
-                raise ValueError(
-                    f"attention.heads = {self.attention.heads}: does not divide decoder.hidden = {query}"
-                )
-        elif self.attention.score in ("dot", "scaled-dot", "prod-relu") and query != key:
-            raise ValueError(
-                f'attention.score = "{self.attention.score}": needs queries and keys of one size, but the'
-                f" decoder gives {query} and the encoder {key}; general takes any two sizes"
-            )
+    def _fits_together(self) -> Self:
+        problems = list(misfits(self))
+        if problems:
+            raise ValueError("; ".join(problems))
         return self
+
+
+def encoder_width(model: ModelConfig) -> int:
+    """The width of what the encoder gives for each position."""
+    encoder = model.encoder
+    if encoder.kind == "embedding":
+        return model.embedding
+    if encoder.kind in RECURRENT:
+        return encoder.hidden * (2 if encoder.bidirectional else 1)
+    return encoder.hidden
+
+
+def query_width(model: ModelConfig) -> int:
+    """The width of what asks."""
+    return model.decoder.words * model.embedding if model.decoder.kind == "abs" else model.decoder.hidden
+
+
+def misfits(model: ModelConfig) -> Iterator[str]:
+    """Settings that are right by themselves and have no meaning together."""
+    yield from _decoder_misfits(model)
+    yield from _size_misfits(model)
+
+
+def _decoder_misfits(model: ModelConfig) -> Iterator[str]:
+    encoder, decoder = model.encoder, model.decoder
+    if not decoder.recurrent and decoder.source != "attention":
+        yield (
+            f'decoder.source = "{decoder.source}": a {decoder.kind} decoder has no state to start from;'
+            " it needs attention"
+        )
+    if decoder.recurrent and encoder.kind not in RECURRENT and decoder.start not in ("mean", "zeros"):
+        yield (
+            f'decoder.start = "{decoder.start}": a {encoder.kind} encoder has no final state;'
+            ' take "mean" or "zeros"'
+        )
+    if decoder.recurrent and decoder.start == "backward" and not encoder.bidirectional:
+        yield 'decoder.start = "backward": needs encoder.bidirectional = true'
+    if decoder.order == "conditional" and decoder.kind != "gru" and decoder.recurrent:
+        yield 'decoder.order = "conditional": is made of GRUs; take decoder.kind = "gru"'
+    if decoder.feed != "none" and decoder.order != "update-look-generate":
+        yield f'decoder.feed = "{decoder.feed}": belongs to decoder.order = "update-look-generate"'
+    if decoder.feed == "attentional" and decoder.read_out != "tanh":
+        yield 'decoder.feed = "attentional": needs decoder.read_out = "tanh", which makes that vector'
+    if decoder.combine and decoder.order != "look-update-generate":
+        yield 'decoder.combine = true: belongs to decoder.order = "look-update-generate"'
+    if encoder.kernel % 2 == 0:
+        yield f"encoder.kernel = {encoder.kernel}: must be odd, so that a filter has a middle"
+
+
+def _size_misfits(model: ModelConfig) -> Iterator[str]:
+    encoder, decoder, attention = model.encoder, model.decoder, model.attention
+    for name, part in (("encoder", encoder), ("decoder", decoder)):
+        if part.kind == "transformer" and part.hidden % part.heads:
+            yield f"{name}.heads = {part.heads}: does not divide {name}.hidden = {part.hidden}"
+    if model.tie != "none" and decoder.recurrent and decoder.read_out == "linear":
+        yield f'tie = "{model.tie}": a linear read-out has no vector of a word\'s width; take another'
+    if decoder.kind == "transformer" or decoder.source != "attention":
+        return
+    query, key = query_width(model), encoder_width(model)
+    if attention.heads and query % attention.heads:
+        yield f"attention.heads = {attention.heads}: does not divide the query's width {query}"
+    if not attention.heads and attention.score in ("dot", "scaled-dot", "prod-relu") and query != key:
+        yield (
+            f'attention.score = "{attention.score}": needs queries and keys of one size, but the'
+            f" decoder gives {query} and the encoder {key}; general takes any two sizes"
+        )
 
 
 class TrainingConfig(Section):
     seed: int = Field(1, description="weights, data order and dropout follow from it")
-    epochs: PositiveInt = Field(10, description="passes over the training data")
+    epochs: PositiveInt = Field(10, description="passes over the training data, at most")
+    max_steps: int = Field(0, ge=0, description="updates, at most; 0: as many as the epochs have")
+    max_minutes: float = Field(0.0, ge=0.0, description="time, at most; 0: no limit")
     batch_tokens: PositiveInt = Field(2_000, description="target positions in a batch, padding included")
-    rate: float = Field(0.002, gt=0.0, description="Adam's learning rate at its highest")
+    accumulate: PositiveInt = Field(1, description="batches (of each process) that make one update")
+    optimizer: Literal["adam", "adamw", "sgd", "adadelta"] = Field(
+        "adam", description="how gradients become updates; adadelta wants rate = 1"
+    )
+    rate: float = Field(0.002, gt=0.0, description="the learning rate at its highest")
+    betas: Annotated[tuple[Share, Share], Field(strict=False)] = Field(
+        (0.9, 0.999), description="adam, adamw: how long they remember; Transformers: 0.9, 0.98"
+    )
+    momentum: Share = Field(0.0, description="sgd: how much of the last update it keeps")
+    weight_decay: float = Field(0.0, ge=0.0, description="how strongly weights are drawn to 0")
+    schedule: Literal["constant", "inverse-sqrt", "cosine", "linear", "plateau"] = Field(
+        "cosine", description="how the rate goes after its rise"
+    )
     warmup: int = Field(100, ge=0, description="steps over which the rate rises")
-    clip: float = Field(1.0, gt=0.0, description="largest norm of the gradient")
+    decay: float = Field(0.5, gt=0.0, lt=1.0, description="plateau: what the rate is multiplied by")
+    decay_after: PositiveInt = Field(2, description="plateau: after so many validations without gain")
+    clip: float = Field(1.0, ge=0.0, description="largest norm of the gradient; 0: any")
     smoothing: Share = Field(0.0, description="label smoothing")
+    sampling: float = Field(
+        0.0, ge=0.0, le=1.0, description="scheduled sampling: how often the model reads its own word"
+    )
+    ema: Share = Field(0.0, description="use a moving average of the weights with this decay; 0: off")
+    average: int = Field(0, ge=0, description="use the mean of the weights of the last validations; 0: off")
+    validate_every: int = Field(0, ge=0, description="steps between validations; 0: once an epoch")
+    metric: str = Field("loss", description="the figure that says which weights are best")
+    patience: int = Field(0, ge=0, description="validations without gain that end it; 0: never")
+    keep_best: bool = Field(False, description="end with the best weights, not the last; so does patience")
+    checkpoint_every: PositiveInt = Field(500, description="steps between saved states, to go on from")
+    threads: int = Field(0, ge=0, description="of the CPU; 0: torch chooses")
+    device: Literal["cpu", "auto", "cuda", "gpu", "mps", "tpu"] = Field(
+        "cpu", description="where to compute; tested on the CPU only"
+    )
+    precision: Literal["32-true", "64-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true"] = Field(
+        "32-true", description="of the numbers; all but 32-true are tested little or not at all"
+    )
+    tensorboard: bool = Field(False, description="write curves for TensorBoard (heedful[tensorboard])")
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.ema and self.average:
+            raise ValueError("ema and average: both average the weights; take one")
+        return self
 
 
 class DecodingConfig(Section):
-    method: Literal["greedy"] = Field("greedy", description="how the output is searched")
-    max_length: PositiveInt = Field(100, description="longest output")
+    method: Literal["greedy", "beam", "sample"] = Field("greedy", description="how the output is searched")
+    beam: PositiveInt = Field(5, description="beam: hypotheses side by side")
+    alpha: float = Field(1.0, ge=0.0, description="beam: strength of the length penalty")
+    beta: float = Field(0.0, ge=0.0, description="beam: strength of the coverage penalty")
+    n_best: PositiveInt = Field(1, description="beam, sample: outputs for each input")
+    temperature: float = Field(1.0, gt=0.0, description="sample: below 1 is tamer, above wilder")
+    top_k: int = Field(0, ge=0, description="sample: only from the likeliest so many words; 0: all")
+    top_p: float = Field(1.0, gt=0.0, le=1.0, description="sample: only from this share of the mass")
+    seed: int = Field(1, description="sample: the same seed draws the same words")
+    max_length: PositiveInt = Field(100, description="longest output, in tokens")
+    replace_unknown: bool = Field(False, description="write the source word looked at in place of <unk>")
+    batch: PositiveInt = Field(64, description="sentences searched together")
 
 
 class Recipe(Section):
@@ -150,3 +379,11 @@ class Recipe(Section):
     model: ModelConfig = ModelConfig()
     training: TrainingConfig = TrainingConfig()
     decoding: DecodingConfig = DecodingConfig()
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.model.tie == "all" and not self.tokenizer.shared:
+            raise ValueError(
+                'model.tie = "all": needs tokenizer.shared = true, one vocabulary for both sides'
+            )
+        return self
