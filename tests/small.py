@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+from typing import Any
+
 import torch
 
 from heedful.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
+from heedful.config.presets import PRESETS
+from heedful.config.schema import RECURRENT
 from heedful.data.batch import Encoded, TextBatch, collate
 from heedful.data.tokenizer import END
 from heedful.models import Seq2Seq, build
@@ -14,7 +19,7 @@ VOCABULARY = 11
 
 
 def config(**attention: object) -> ModelConfig:
-    """Sizes that are prime where they can be, and equal for queries and keys, so that dot fits."""
+    """Small sizes, equal for queries and keys, so that dot fits."""
     return ModelConfig(
         embedding=5,
         dropout=0.0,
@@ -24,9 +29,41 @@ def config(**attention: object) -> ModelConfig:
     )
 
 
+def preset(name: str, **changes: object) -> ModelConfig:
+    """A preset at small sizes; `changes` are `section__key=value`."""
+    tree: dict[str, Any] = copy.deepcopy({"preset": name, **PRESETS[name]})
+    tree |= {"embedding": 6, "dropout": 0.0}
+    tree["encoder"] |= {"hidden": 6, "heads": 2, "feedforward": 11}
+    tree["decoder"] |= {"hidden": 6, "heads": 3, "feedforward": 13}
+    tree.setdefault("attention", {}).update(hidden=7, window=2)
+    for key, value in changes.items():
+        section, _, setting = key.rpartition("__")
+        (tree[section] if section else tree)[setting] = value
+    encoder = tree["encoder"]
+    if (
+        encoder.get("bidirectional", True)
+        and encoder["kind"] in RECURRENT
+        and "encoder__hidden" not in changes
+    ):
+        encoder["hidden"] = 3  # of each direction, so that the states have the queries' width
+    return ModelConfig.model_validate(tree)
+
+
+def wild(model: Seq2Seq, seed: int = 1) -> Seq2Seq:
+    """Large random weights, so that outputs and lengths differ between sentences."""
+    torch.manual_seed(seed)
+    for parameter in model.parameters():
+        torch.nn.init.uniform_(parameter, -1.5, 1.5)
+    return model
+
+
 def model(**attention: object) -> Seq2Seq:
+    return built(config(**attention))
+
+
+def built(config: ModelConfig, vocabulary: int = VOCABULARY) -> Seq2Seq:
     torch.manual_seed(7)
-    return build(config(**attention), VOCABULARY, VOCABULARY).double().eval()
+    return build(config, vocabulary, vocabulary).double().eval()
 
 
 def examples() -> list[Encoded]:

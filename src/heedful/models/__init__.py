@@ -1,7 +1,8 @@
 """One file per system; `build` is the only place where a config becomes a model."""
 
+from heedful.layers.state import State, Stepped
 from heedful.models.build import build
 from heedful.models.seq2seq import Seq2Seq
-from heedful.models.writer import State, Stepped, Writer
+from heedful.models.writer import Writer
 
 __all__ = ["Seq2Seq", "State", "Stepped", "Writer", "build"]

@@ -1,24 +1,50 @@
-"""The encoder-decoder with attention, in update-look-generate order.
-
-`s_t = GRU(emb(y_{t-1}), s_{t-1})`, `c_t = look(s_t)`, `p(y_t) = softmax(W_o [s_t; c_t] + b)`. Nothing of a
-look is fed back, so in training all steps are computed at once; `step` does the same one by one.
-"""
+"""The encoder-decoder: any encoder with any decoder that has meaning, behind the `Writer` protocol."""
 
 from __future__ import annotations
 
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor, nn
+from collections.abc import Mapping
 
-from heedful.attention import PLAIN, Carry, Look, Watch, build_attention
+import torch
+from jaxtyping import Int
+from torch import Generator, Tensor, nn
+
+from heedful.attention import PLAIN, Look, Watch
 from heedful.config import ModelConfig
+from heedful.config.schema import RECURRENT
 from heedful.data.batch import TextBatch
-from heedful.data.tokenizer import PAD
-from heedful.layers.rnn import RNNDecoder, RNNEncoder
-from heedful.models.writer import State, Stepped
+from heedful.data.tokenizer import END, START
+from heedful.errors import ShapeError
+from heedful.layers.abs import AbsDecoder, EmbeddingEncoder
+from heedful.layers.convolution import ConvDecoder, ConvEncoder
+from heedful.layers.embedding import word_vectors
+from heedful.layers.recurrent import RecurrentEncoder
+from heedful.layers.recurrent_decoder import RecurrentDecoder
+from heedful.layers.state import Read, State, Stepped, join_steps
+from heedful.layers.transformer import TransformerDecoder, TransformerEncoder
 from heedful.record import Site
 
-CROSS = "cross"
+Encoder = RecurrentEncoder | ConvEncoder | TransformerEncoder | EmbeddingEncoder
+Decoder = RecurrentDecoder | ConvDecoder | TransformerDecoder | AbsDecoder
+
+
+def _encoder(config: ModelConfig) -> Encoder:
+    kind = config.encoder.kind
+    if kind in RECURRENT:
+        return RecurrentEncoder(config.encoder, config.embedding, config.dropout)
+    if kind == "conv":
+        return ConvEncoder(config)
+    return TransformerEncoder(config) if kind == "transformer" else EmbeddingEncoder(config)
+
+
+def _decoder(config: ModelConfig, embedding: nn.Embedding) -> Decoder:
+    tied = config.tie != "none"
+    if config.decoder.kind == "conv":
+        return ConvDecoder(config, embedding, tied)
+    if config.decoder.kind == "transformer":
+        return TransformerDecoder(config, embedding, tied)
+    if config.decoder.kind == "abs":
+        return AbsDecoder(config, embedding, tied)
+    return RecurrentDecoder(config, embedding, tied)
 
 
 class Seq2Seq(nn.Module):
@@ -26,76 +52,95 @@ class Seq2Seq(nn.Module):
 
     def __init__(self, config: ModelConfig, source_size: int, target_size: int) -> None:
         super().__init__()
-        self.source_embedding = nn.Embedding(source_size, config.embedding, padding_idx=PAD)
-        self.target_embedding = nn.Embedding(target_size, config.embedding, padding_idx=PAD)
-        self.encoder = RNNEncoder(config.encoder, config.embedding)
-        self.decoder = RNNDecoder(config.decoder, config.embedding, start=config.encoder.hidden)
-        self.attention = build_attention(
-            config.attention, query=config.decoder.hidden, key=self.encoder.width, site=CROSS
-        )
-        context = config.decoder.hidden if config.attention.heads else self.encoder.width
-        self.read_out = nn.Linear(config.decoder.hidden + context, target_size)
+        self.config = config
+        target = word_vectors(target_size, config.embedding)
+        if config.tie == "all" and source_size != target_size:
+            raise ShapeError(
+                f'tie = "all" needs one vocabulary for both sides, but the source has {source_size} words'
+                f" and the target {target_size}"
+            )
+        self.embedding = target if config.tie == "all" else word_vectors(source_size, config.embedding)
         self.dropout = nn.Dropout(config.dropout)
+        self.encoder = _encoder(config)
+        self.decoder = _decoder(config, target)
+        if config.initialise == "paper":
+            initialise_as_printed(self)
 
     @property
     def sites(self) -> tuple[Site, ...]:
-        return (self.attention.site,)
+        own = self.encoder.sites if isinstance(self.encoder, TransformerEncoder) else ()
+        return (*own, *self.decoder.sites)
 
     @property
-    def alignment(self) -> str:
-        return CROSS
+    def alignment(self) -> str | None:
+        return self.decoder.alignment
 
-    def encode(self, batch: TextBatch, watch: Watch = PLAIN) -> State:
-        """Read the source; nothing is looked at yet."""
+    @property
+    def shift(self) -> int:
+        return self.decoder.shift
+
+    @property
+    def first(self) -> int:
+        return END if self.config.decoder.first == "</s>" else START
+
+    def encode(self, batch: TextBatch, watch: Watch = PLAIN) -> tuple[State, Mapping[str, Look]]:
+        """Read the source; gives the state before the first word, and the encoder's own looks."""
         source = batch.source
-        read = self.encoder(self.dropout(self.source_embedding(source.ids)), source.keep)
-        memory = self.attention.prepare(read.states, source.keep)
-        at = torch.zeros(batch.size, dtype=torch.long, device=source.ids.device)
-        cells = (self.decoder.first(read.last[-1]),)
-        return State({CROSS: memory}, cells, {CROSS: self.attention.start(memory)}, at)
+        words = self.dropout(self.embedding(source.ids))
+        read: Read
+        if isinstance(self.encoder, TransformerEncoder):
+            read = self.encoder(words, source.keep, watch)
+        else:
+            read = self.encoder(words, source.keep)
+        return self.decoder.begin(read), read.looks
 
     def step(self, state: State, last: Int[Tensor, "row"], watch: Watch = PLAIN) -> Stepped:
         """One word further."""
-        return self._write(state, last[:, None], watch)
+        return self.decoder.write(state, last[:, None], watch)
 
-    def score(self, batch: TextBatch, watch: Watch = PLAIN) -> Stepped:
-        """The logits of every step when the words before it are given (teacher forcing)."""
+    def score(
+        self, batch: TextBatch, watch: Watch = PLAIN, sampling: float = 0.0, rng: Generator | None = None
+    ) -> Stepped:
+        """The logits of every step when the words before it are given (teacher forcing).
+
+        With `sampling` each word after the first is, with that probability, the model's own likeliest
+        word in place of the given one (scheduled sampling, Bengio 2015).
+        """
         if batch.target is None:
             raise ValueError("a batch without targets cannot be scored")
-        return self._write(self.encode(batch, watch), batch.target.ids[:, :-1], watch)
+        words = batch.target.ids[:, :-1].clone()
+        words[:, 0] = self.first
+        state, looks = self.encode(batch, watch)
+        if sampling > 0:
+            stepped = self._sampled(state, words, watch, sampling, rng)
+        else:
+            stepped = self.decoder.write(state, words, watch)
+        return stepped._replace(looks={**looks, **stepped.looks})
 
-    def _write(self, state: State, words: Int[Tensor, "row query"], watch: Watch) -> Stepped:
-        inputs = self.dropout(self.target_embedding(words))
-        tops, cell = self.decoder(inputs, state.cells[0])
-        at = state.at[:, None] + torch.arange(words.shape[1], device=words.device)
-        context, look, carry = self._look(tops, state, at, watch)
-        logits = self.read_out(self.dropout(torch.cat([tops, context], dim=-1)))
-        after = State(state.memory, (cell,), {CROSS: carry}, state.at + words.shape[1])
-        return Stepped(logits, after, {CROSS: look})
-
-    def _look(
-        self, tops: Float[Tensor, "row query width"], state: State, at: Int[Tensor, "row query"], watch: Watch
-    ) -> tuple[Tensor, Look, Carry]:
-        """All steps at once, or one after another where each look depends on those before it."""
-        memory, carry = state.memory[CROSS], state.carry[CROSS]
-        if not self.attention.sequential:
-            return self.attention.look(tops, memory, at=at, carry=carry, watch=watch)
-        contexts, looks = [], []
-        for t in range(tops.shape[1]):
-            context, look, carry = self.attention.look(
-                tops[:, t : t + 1], memory, at=at[:, t : t + 1], carry=carry, watch=watch
-            )
-            contexts.append(context)
-            looks.append(look)
-        return torch.cat(contexts, dim=1), _side_by_side(looks), carry
+    def _sampled(
+        self, state: State, words: Tensor, watch: Watch, sampling: float, rng: Generator | None
+    ) -> Stepped:
+        steps: list[Stepped] = []
+        own = words[:, 0]
+        for t in range(words.shape[1]):
+            coin = torch.rand(len(words), generator=rng).to(words.device) < sampling
+            given = torch.where(coin & (t > 0), own, words[:, t])
+            steps.append(self.decoder.write(state, given[:, None], watch))
+            state = steps[-1].state
+            own = steps[-1].logits[:, 0].detach().argmax(dim=-1)
+        return join_steps(steps)
 
 
-def _side_by_side(looks: list[Look]) -> Look:
-    """The looks of single steps as one look with all of them on the query axis."""
-
-    def join(parts: list[Tensor | None]) -> Tensor | None:
-        given = [part for part in parts if part is not None]
-        return torch.cat(given, dim=1) if given else None
-
-    extra = {name: torch.cat([look.extra[name] for look in looks], dim=1) for name in looks[0].extra}
-    return Look(join([look.weights for look in looks]), join([look.scores for look in looks]), extra)
+def initialise_as_printed(model: nn.Module) -> None:
+    """Bahdanau 2015, appendix B.1: recurrent matrices orthogonal, attention N(0, 0.001^2), v and biases 0,
+    everything else N(0, 0.01^2)."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            part = name.rsplit(".", 1)[-1]
+            if "bias" in part or part == "v":
+                parameter.zero_()
+            elif "weight_hh" in part:
+                for gate in parameter.chunk(len(parameter) // parameter.shape[1]):
+                    nn.init.orthogonal_(gate)
+            else:
+                nn.init.normal_(parameter, std=0.001 if "attention.score" in name else 0.01)

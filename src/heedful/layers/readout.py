@@ -1,0 +1,78 @@
+"""Read-outs: from the decoder's state, the context and the last word to scores of the next word."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from heedful.config import ModelConfig
+
+Wide = Float[Tensor, "row query width"]
+
+
+class Output(nn.Module):
+    """The last matrix: one row a word. Tied, its rows are the target's word vectors."""
+
+    def __init__(self, width: int, vocabulary: int, tied: nn.Embedding | None = None) -> None:
+        super().__init__()
+        self.width = width
+        self.bias = nn.Parameter(torch.zeros(vocabulary))
+        if tied is None:
+            self.weight = nn.Parameter(torch.empty(vocabulary, width))
+            nn.init.uniform_(self.weight, -(width**-0.5), width**-0.5)
+        else:
+            self.weight = cast(nn.Parameter, tied.weight)
+
+    def forward(self, x: Wide) -> Float[Tensor, "row query vocab"]:
+        return nn.functional.linear(x, self.weight, self.bias)
+
+
+class ReadOut(nn.Module):
+    """Four read-outs over the parts that are there (a model without attention has no context).
+
+    - `linear`: `W_o [s; c] + b`
+    - `tanh`: `W_o tanh(W_c [c; s])`, whose inner vector is Luong's attentional vector
+    - `deep`: `L_o tanh(L_s s + L_y emb + L_c c)`
+    - `maxout`: `L_o max of pairs of (U s + V emb + C c)` (Bahdanau 2015, appendix A.2.2)
+    """
+
+    def __init__(
+        self, config: ModelConfig, context: int, vocabulary: int, tied: nn.Embedding | None = None
+    ) -> None:
+        super().__init__()
+        self.kind = config.decoder.read_out
+        state, word = config.decoder.hidden, config.embedding
+        self.dropout = nn.Dropout(config.dropout)
+        parts = [state, context] if context else [state]
+        if self.kind == "linear":
+            self.output = Output(sum(parts), vocabulary)
+            return
+        inner = word if tied is not None else state
+        if self.kind == "tanh":
+            self.inner = nn.Linear(sum(parts), inner, bias=False)
+        else:
+            self.inner = nn.Linear(sum(parts) + word, inner * (2 if self.kind == "maxout" else 1))
+        self.inner_width = inner
+        self.output = Output(inner, vocabulary, tied)
+
+    def forward(
+        self,
+        state: Float[Tensor, "row query state"],
+        context: Float[Tensor, "row query context"] | None,
+        word: Float[Tensor, "row query word"],
+    ) -> tuple[Tensor, Tensor | None]:
+        """The logits, and the attentional vector where the kind has one."""
+        parts = [state] if context is None else [state, context]
+        if self.kind == "linear":
+            return self.output(self.dropout(torch.cat(parts, dim=-1))), None
+        if self.kind == "tanh":
+            vector = torch.tanh(self.inner(torch.cat(parts, dim=-1)))
+            return self.output(self.dropout(vector)), vector
+        mixed = self.inner(torch.cat([*parts, word], dim=-1))
+        if self.kind == "deep":
+            return self.output(self.dropout(torch.tanh(mixed))), None
+        pairs = mixed.view(*mixed.shape[:-1], self.inner_width, 2)
+        return self.output(self.dropout(pairs.amax(dim=-1))), None

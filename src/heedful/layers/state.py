@@ -1,0 +1,176 @@
+"""Where a generation stands, and what one step of it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from heedful.attention import EMPTY, PLAIN, Attention, Carry, Look, Memory, Watch
+
+
+class Read(NamedTuple):
+    """What an encoder gives: for every position what is compared and what is read, and its last states.
+
+    `hidden` and `cells` hold the final states of every layer, directions side by side; they are empty
+    where an encoder has none (`cells` where it is no LSTM).
+    """
+
+    keys: Float[Tensor, "batch key width"]
+    values: Float[Tensor, "batch key width"]
+    keep: Bool[Tensor, "batch key"]
+    hidden: tuple[Float[Tensor, "batch state"], ...] = ()
+    cells: tuple[Float[Tensor, "batch state"], ...] = ()
+    looks: Mapping[str, Look] = MappingProxyType({})
+
+    def mean(self) -> Float[Tensor, "batch width"]:
+        """The mean over real positions; zeros for a sentence without any."""
+        weights = self.keep / self.keep.sum(dim=1, keepdim=True).clamp_min(1)
+        return torch.einsum("bk,bkd->bd", weights.to(self.keys.dtype), self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Rows are hypotheses, `beam` of them to a sentence, side by side; memories are per sentence.
+
+    `cache` holds what each row itself has written (keys and values, or inputs of a convolution),
+    `cells` the recurrent states, `feed` what of the last step enters the next.
+    """
+
+    memory: Mapping[str, Memory] = field(default_factory=dict)
+    cache: Mapping[str, Memory] = field(default_factory=dict)
+    cells: tuple[Tensor, ...] = ()  # (row, ...)
+    feed: Tensor | None = None  # (row, width)
+    carry: Mapping[str, Carry] = field(default_factory=dict)
+    fixed: Mapping[str, Tensor] = field(default_factory=dict)  # per sentence: the one vector
+    at: int = 0  # the step to come; all rows march together
+
+    def select(
+        self, rows: Int[Tensor, "row"], sentences: Int[Tensor, "kept"] | None = None, beam: int = 1
+    ) -> State:
+        """These rows only, in this order. `sentences` says which sentences stay when some have left.
+
+        `beam` is the number of rows a sentence has from now on; rows of one sentence stay side by side.
+        """
+        memory, fixed = self.memory, self.fixed
+        if sentences is not None:
+            memory = {site: m.select(sentences) for site, m in memory.items()}
+            fixed = {name: f[sentences] for name, f in fixed.items()}
+        return State(
+            memory,
+            {site: m.select(rows) for site, m in self.cache.items()},
+            tuple(cell[rows] for cell in self.cells),
+            None if self.feed is None else self.feed[rows],
+            {site: _rows_of(carry, rows, beam) for site, carry in self.carry.items()},
+            fixed,
+            self.at,
+        )
+
+    def widened(self, beam: int) -> State:
+        """Every row `beam` times; what belongs to sentences is not repeated."""
+        count = next(len(t) for t in self._row_tensors())
+        rows = torch.arange(count).repeat_interleave(beam)
+        return self.select(rows, beam=beam)
+
+    def _row_tensors(self) -> list[Tensor]:
+        caches = [m.keep for m in self.cache.values()]
+        return [*self.cells, *caches, *([self.feed] if self.feed is not None else [])]
+
+    def moved(self, steps: int, **changes: object) -> State:
+        return replace(self, at=self.at + steps, **changes)  # type: ignore[arg-type]
+
+
+def _rows_of(carry: Carry, rows: Tensor, beam: int) -> Carry:
+    """A carry is (sentence, row of the sentence, ...); flatten, choose, fold again."""
+    return {name: t.flatten(0, 1)[rows].view(-1, beam, *t.shape[2:]) for name, t in carry.items()}
+
+
+class Stepped(NamedTuple):
+    """What steps give: scores of the next words, the state after them, looks by site, what was in between."""
+
+    logits: Float[Tensor, "row query vocab"]
+    state: State
+    looks: Mapping[str, Look]
+    inner: Mapping[str, Tensor] = MappingProxyType({})
+
+
+def look_rows(
+    attention: Attention,
+    query: Float[Tensor, "row query width"],
+    state: State,
+    site: str,
+    watch: Watch = PLAIN,
+) -> tuple[Float[Tensor, "row query out"], Look, Carry]:
+    """Look with every row at its own sentence's memory: rows of a sentence lie on the query axis."""
+    memory = state.memory[site]
+    rows, steps, _ = query.shape
+    sentences = len(memory.keep)
+    folded = query.reshape(sentences, -1, query.shape[-1])
+    at = (state.at + torch.arange(steps, device=query.device)).repeat(rows // max(sentences, 1))
+    context, look, carry = attention.look(
+        folded,
+        memory,
+        at=at.expand(sentences, -1),
+        carry=state.carry.get(site, EMPTY),
+        watch=watch,
+    )
+    return context.reshape(rows, steps, -1), _unfolded(look, rows, steps), carry
+
+
+def _unfolded(look: Look, rows: int, steps: int) -> Look:
+    """A look of (sentence, row x step) as one of (row, step)."""
+
+    def unfold(t: Tensor) -> Tensor:
+        return t.reshape(rows, steps, *t.shape[2:])
+
+    return Look(
+        None if look.weights is None else unfold(look.weights),
+        None if look.scores is None else unfold(look.scores),
+        {name: unfold(t) for name, t in look.extra.items()},
+    )
+
+
+def side_by_side(looks: list[Look]) -> Look:
+    """The looks of single steps as one look with all of them on the query axis."""
+    first = looks[0]
+    return Look(
+        None if first.weights is None else torch.cat([_given(look.weights) for look in looks], dim=1),
+        None if first.scores is None else torch.cat([_given(look.scores) for look in looks], dim=1),
+        {name: torch.cat([look.extra[name] for look in looks], dim=1) for name in first.extra},
+    )
+
+
+def _given(t: Tensor | None) -> Tensor:
+    assert t is not None
+    return t
+
+
+def one_by_one(
+    write: Callable[[State, Tensor, Watch], Stepped],
+    state: State,
+    ids: Int[Tensor, "row query"],
+    watch: Watch,
+) -> Stepped:
+    """The same words one step after another, where each step depends on what the one before read."""
+    steps: list[Stepped] = []
+    for t in range(ids.shape[1]):
+        steps.append(write(state, ids[:, t : t + 1], watch))
+        state = steps[-1].state
+    return join_steps(steps)
+
+
+def join_steps(steps: list[Stepped]) -> Stepped:
+    """Single steps as one record of all of them."""
+    if len(steps) == 1:
+        return steps[0]
+    return Stepped(
+        torch.cat([s.logits for s in steps], dim=1),
+        steps[-1].state,
+        {site: side_by_side([s.looks[site] for s in steps]) for site in steps[0].looks},
+        {name: torch.cat([s.inner[name] for s in steps], dim=1) for name in steps[0].inner},
+    )
