@@ -1,5 +1,7 @@
 """Search over the `Writer` protocol; knows no model."""
 
-from heedful.decoding.search import Hypothesis, search
+from heedful.decoding.ensemble import Ensemble
+from heedful.decoding.search import search
+from heedful.decoding.types import Beam, Forced, Found, Greedy, Hypothesis, Method, Sample
 
-__all__ = ["Hypothesis", "search"]
+__all__ = ["Beam", "Ensemble", "Forced", "Found", "Greedy", "Hypothesis", "Method", "Sample", "search"]

@@ -1,66 +1,125 @@
-"""Greedy search, with the weights of every step where they are asked for."""
+"""One search over the `Writer` protocol: greedy, sampled and forced outputs; `beam.py` has the beam."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
+from torch import Generator, Tensor
 
-from heedful.attention import PLAIN, Watch
-from heedful.data.batch import TextBatch
-from heedful.data.tokenizer import END, PAD, START
-from heedful.models import Writer
-
-
-@dataclass(frozen=True, slots=True)
-class Hypothesis:
-    """One output: its tokens (the end token included if it was reached), and where each step looked."""
-
-    tokens: tuple[int, ...]
-    logp: float
-    token_logp: tuple[float, ...]
-    finished: bool
-    looks: Mapping[str, Float[Tensor, "query head key"]]  # unpadded: keys are the source's tokens
+from heedful.attention import PLAIN, Look, Watch
+from heedful.data.batch import Padded, TextBatch
+from heedful.data.tokenizer import END
+from heedful.decoding.beam import beam_search
+from heedful.decoding.types import Beam, Forced, Found, Greedy, Hypothesis, Method, Sample
+from heedful.decoding.words import Chosen, banned, own_sites, unpadded
+from heedful.models import State, Writer
 
 
 @torch.inference_mode()
-def search(model: Writer, batch: TextBatch, max_length: int, watch: Watch = PLAIN) -> list[Hypothesis]:
-    """Take the likeliest word at every step until `</s>`; finished sentences leave the batch."""
-    state = model.encode(batch, watch)
+def search(
+    model: Writer,
+    batch: TextBatch,
+    how: Method,
+    watch: Watch = PLAIN,
+    prefix: Padded | None = None,
+) -> Found:
+    """Search outputs for a batch. `prefix` forces the first words of each (a sentence's own, or none)."""
+    state, looks = model.encode(batch, watch)
+    encoder = _encoder_looks(looks, batch.source.lengths.tolist())
+    if isinstance(how, Forced):
+        return Found([[h] for h in _forced(model, batch, watch)], encoder)
+    if isinstance(how, Beam):
+        return Found(beam_search(model, state, batch, how, watch, prefix), encoder)
+    draws = how.n_best if isinstance(how, Sample) else 1
+    rng = None
+    if isinstance(how, Sample):
+        rng = Generator(device=batch.source.ids.device).manual_seed(how.seed)
+    found: list[list[Hypothesis]] = [[] for _ in range(batch.size)]
+    for _ in range(draws):
+        for sentence, hypothesis in enumerate(_one_each(model, state, batch, how, watch, prefix, rng)):
+            found[sentence].append(hypothesis)
+    return Found([sorted(hs, key=lambda h: -h.score) for hs in found], encoder)
+
+
+def _encoder_looks(looks: Mapping[str, Look], lengths: Sequence[int]) -> list[Mapping[str, Tensor]]:
+    return [
+        {
+            site: look.weights[row, :length, :, :length]
+            for site, look in looks.items()
+            if look.weights is not None
+        }
+        for row, length in enumerate(lengths)
+    ]
+
+
+def _one_each(
+    model: Writer,
+    state: State,
+    batch: TextBatch,
+    how: Greedy | Sample,
+    watch: Watch,
+    prefix: Padded | None,
+    rng: Generator | None,
+) -> list[Hypothesis]:
+    """One output a sentence, greedy or drawn; finished sentences leave the batch."""
     device = batch.source.ids.device
-    last = torch.full((batch.size,), START, device=device)
+    last = torch.full((batch.size,), model.first, device=device)
     alive = torch.arange(batch.size, device=device)
-    tokens: list[list[int]] = [[] for _ in range(batch.size)]
-    logps: list[list[float]] = [[] for _ in range(batch.size)]
-    looks: list[dict[str, list[Tensor]]] = [{} for _ in range(batch.size)]
-    for _ in range(max_length):
+    chosen: list[Chosen] = []
+    for t in range(how.max_length):
         stepped = model.step(state, last, watch)
-        state = stepped.state
-        scores = stepped.logits[:, -1]
-        scores[:, [PAD, START]] = float("-inf")  # neither is ever written
-        best, last = scores.log_softmax(dim=-1).max(dim=-1)
-        for row, sentence in enumerate(alive.tolist()):
-            tokens[sentence].append(int(last[row]))
-            logps[sentence].append(float(best[row]))
-            for site, look in stepped.looks.items():
-                if look.weights is not None:
-                    looks[sentence].setdefault(site, []).append(look.weights[row])
-        going = (last != END).nonzero().squeeze(1)
+        logp = banned(stepped.logits[:, -1]).log_softmax(dim=-1)
+        picked = logp.argmax(dim=-1) if isinstance(how, Greedy) else _draw(logp, how, rng)
+        picked = _as_forced(picked, prefix, alive, t)
+        chosen.append(Chosen.of(alive, picked, logp, stepped.looks))
+        going = (picked != END).nonzero().squeeze(1)
         if len(going) == 0:
             break
+        state, last = stepped.state, picked
         if len(going) < len(alive):
-            state, last, alive = state.select(going), last[going], alive[going]
+            state, last, alive = state.select(going, going), picked[going], alive[going]
+    return unpadded(chosen, batch.source.lengths.tolist(), own_sites(model.sites))
+
+
+def _as_forced(picked: Tensor, prefix: Padded | None, alive: Tensor, t: int) -> Tensor:
+    """The prefix's word where a sentence has one for this step."""
+    if prefix is None or t >= prefix.ids.shape[1]:
+        return picked
+    return torch.where(prefix.keep[alive, t], prefix.ids[alive, t], picked)
+
+
+def _draw(logp: Tensor, how: Sample, rng: Generator | None) -> Tensor:
+    """A word from the sharpened, cut and renormalised distribution."""
+    scores = logp / max(how.temperature, 1e-6)
+    if how.top_k:
+        worst = scores.topk(min(how.top_k, scores.shape[-1])).values[:, -1:]
+        scores = scores.masked_fill(scores < worst, float("-inf"))
+    if how.top_p < 1.0:
+        order = scores.softmax(-1).sort(dim=-1, descending=True)
+        before = order.values.cumsum(-1) - order.values  # mass of the words likelier than this one
+        out = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, order.indices, before >= how.top_p)
+        scores = scores.masked_fill(out, float("-inf"))
+    return torch.multinomial(scores.softmax(-1), 1, generator=rng).squeeze(1)
+
+
+def _forced(model: Writer, batch: TextBatch, watch: Watch) -> list[Hypothesis]:
+    assert batch.target is not None, "forced decoding needs targets"
+    stepped = model.score(batch, watch)
+    looks = {site: look for site, look in stepped.looks.items() if not site.startswith("enc.")}
+    gold, keep = batch.target.ids[:, 1:], batch.target.keep[:, 1:]
+    logp = stepped.logits.log_softmax(dim=-1).gather(-1, gold[..., None]).squeeze(-1)
     lengths = batch.source.lengths.tolist()
-    return [
-        Hypothesis(
-            tuple(tokens[i]),
-            sum(logps[i]),
-            tuple(logps[i]),
-            tokens[i][-1] == END,
-            {site: torch.cat(steps)[..., : lengths[i]] for site, steps in looks[i].items()},
-        )
-        for i in range(batch.size)
-    ]
+    own = own_sites(model.sites)
+    written = {site: look.weights for site, look in looks.items() if look.weights is not None}
+    found = []
+    for row in range(batch.size):
+        count = int(keep[row].sum())
+        values = tuple(logp[row, :count].tolist())
+        mine = {
+            site: weights[row, :count, :, : count if site in own else lengths[row]]
+            for site, weights in written.items()
+        }
+        tokens = tuple(gold[row, :count].tolist())
+        found.append(Hypothesis(tokens, sum(values), sum(values), values, tokens[-1] == END, mine))
+    return found

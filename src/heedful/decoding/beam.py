@@ -1,0 +1,217 @@
+"""Beam search, batched over sentences; attention follows the hypotheses by parent pointers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from heedful.attention import Detail, Watch
+from heedful.data.batch import Padded, TextBatch
+from heedful.data.tokenizer import END
+from heedful.decoding.types import Beam, Hypothesis
+from heedful.decoding.words import banned, join_looks, own_sites, step_weights
+from heedful.models import State, Writer
+
+EPSILON = 1e-10  # of the coverage penalty: a source word never looked at costs log of this
+DEAD = float("-inf")
+
+
+def length_penalty(length: int, alpha: float) -> float:
+    """`((5 + |Y|) / 6)^alpha` (Wu 2016, eq. 14).
+
+    >>> length_penalty(1, 0.6), round(length_penalty(13, 1.0), 2)
+    (1.0, 3.0)
+    """
+    return float(((5 + length) / 6) ** alpha)
+
+
+class Step(NamedTuple):
+    """What one step chose: for each sentence still searched, `beam` tokens and the rows they came from."""
+
+    place: Mapping[int, int]  # sentence -> its place in this step
+    tokens: Tensor  # (place, beam)
+    parents: Tensor  # (place, beam): a row of the same sentence
+    logp: Tensor  # (place, beam): of the token alone
+    weights: Mapping[str, Tensor]  # (place, beam, head, key): of the rows before the choice
+
+
+class Ending(NamedTuple):
+    """The last token of a hypothesis: from it the rest is found by walking back."""
+
+    score: float
+    step: int
+    parent: int
+    logp: float
+    token: int
+
+
+@dataclass(slots=True)
+class Search:
+    """The search of one batch: the steps so far and, for each sentence, what has finished."""
+
+    how: Beam
+    lengths: list[int]
+    steps: list[Step] = field(default_factory=list)
+    done: list[list[Ending]] = field(default_factory=list)
+
+
+def beam_search(
+    model: Writer, state: State, batch: TextBatch, how: Beam, watch: Watch, prefix: Padded | None = None
+) -> list[list[Hypothesis]]:
+    """The `n_best` hypotheses of each sentence, best first.
+
+    A sentence stops when no live hypothesis can still beat the worst that would be returned: log P only
+    falls, so a live one reaches at best its present log P under the kindest length penalty to come.
+    """
+    if model.alignment is None:  # nothing is looked at, so nothing can be left uncovered
+        how = replace(how, beta=0.0)
+    site = model.alignment if how.beta else None
+    if site is not None and watch.detail_at(site) is Detail.NONE:
+        sites = None if watch.sites is None or watch.detail is Detail.NONE else watch.sites | {site}
+        watch = replace(watch, detail=max(watch.detail, Detail.WEIGHTS), sites=sites)
+    device = batch.source.ids.device
+    search = Search(how, batch.source.lengths.tolist(), done=[[] for _ in range(batch.size)])
+    alive = torch.arange(batch.size, device=device)
+    state = state.widened(how.size)
+    totals = torch.full((batch.size, how.size), DEAD, device=device)
+    totals[:, 0] = 0.0
+    covered = torch.zeros(batch.size, how.size, batch.source.ids.shape[1], device=device)
+    last = torch.full((batch.size * how.size,), model.first, device=device)
+    for t in range(how.max_length):
+        stepped = model.step(state, last, watch)
+        weights = {
+            name: w.view(len(alive), how.size, *w.shape[1:])
+            for name, w in step_weights(stepped.looks).items()
+        }
+        logp = banned(stepped.logits[:, -1]).log_softmax(dim=-1).view(len(alive), how.size, -1)
+        logp = _only_forced(logp, prefix, alive, t)
+        seen = covered + weights[site].mean(dim=2) if site is not None else covered
+        totals, tokens, parents = _choose(search, totals, logp, alive.tolist(), weights, seen, t)
+        covered = seen.gather(1, parents[..., None].expand(-1, -1, seen.shape[-1]))
+        going = _going(search, totals, alive.tolist(), t)
+        if not going:
+            break
+        keep = torch.tensor(going, device=device)
+        rows = (keep[:, None] * how.size + parents[keep]).flatten()
+        state = stepped.state.select(rows, keep if len(going) < len(alive) else None, how.size)
+        totals, covered, alive = totals[keep], covered[keep], alive[keep]
+        last = tokens[keep].flatten()
+    own = own_sites(model.sites)
+    return [_returned(search, sentence, own) for sentence in range(batch.size)]
+
+
+def _only_forced(logp: Tensor, prefix: Padded | None, alive: Tensor, t: int) -> Tensor:
+    """Every word but the prefix's is impossible, where a sentence has one for this step."""
+    if prefix is None or t >= prefix.ids.shape[1]:
+        return logp
+    forced, words = prefix.keep[alive, t], prefix.ids[alive, t]
+    other = torch.arange(logp.shape[-1], device=logp.device) != words[:, None]
+    return logp.masked_fill((forced[:, None] & other)[:, None], DEAD)
+
+
+def _choose(
+    search: Search,
+    totals: Tensor,
+    logp: Tensor,
+    alive: list[int],
+    weights: Mapping[str, Tensor],
+    seen: Tensor,
+    t: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The best continuations, as many as the beam is wide. Those that end are put aside, the others go on.
+
+    So a beam of one is greedy search, whatever the length penalty.
+    """
+    size, vocabulary = logp.shape[1:]
+    flat = (totals[..., None] + logp).flatten(1)
+    best = flat.topk(min(size, flat.shape[1]), dim=1)
+    tokens, parents = best.indices % vocabulary, best.indices // vocabulary
+    ends = (tokens == END) & best.values.isfinite()
+    for place, rank in ends.nonzero().tolist():
+        parent, total = int(parents[place, rank]), float(best.values[place, rank])
+        source = search.lengths[alive[place]]
+        score = _score(search.how, total, t + 1, seen[place, parent], source)
+        ending = Ending(score, t, parent, float(logp[place, parent, END]), END)
+        search.done[alive[place]].append(ending)
+    live = _widened(best.values.masked_fill(tokens == END, DEAD), size, DEAD)
+    tokens, parents = _widened(tokens, size, END), _widened(parents, size, 0)
+    rows = parents[..., None].expand(-1, -1, vocabulary)
+    own = logp.gather(1, rows).gather(2, tokens[..., None]).squeeze(2)
+    search.steps.append(
+        Step({sentence: place for place, sentence in enumerate(alive)}, tokens, parents, own, weights)
+    )
+    return live, tokens, parents
+
+
+def _widened(t: Tensor, size: int, fill: float | int) -> Tensor:
+    """Filled up to the beam's width, where a vocabulary has too few words for it."""
+    return torch.nn.functional.pad(t, (0, size - t.shape[1]), value=fill)
+
+
+def _score(how: Beam, total: float, length: int, seen: Tensor, source: int) -> float:
+    score = total / length_penalty(length, how.alpha)
+    if how.beta:
+        score += how.beta * float(seen[:source].clamp(EPSILON, 1.0).log().sum())
+    return score
+
+
+def _going(search: Search, totals: Tensor, alive: list[int], t: int) -> list[int]:
+    """The places of sentences whose live hypotheses may still enter what is returned."""
+    how = search.how
+    kindest = max(length_penalty(length, how.alpha) for length in (t + 2, how.max_length))
+    bounds = (totals.amax(dim=1) / kindest).tolist()
+    going = []
+    for place, sentence in enumerate(alive):
+        done = sorted((d.score for d in search.done[sentence]), reverse=True)
+        worst = done[how.n_best - 1] if len(done) >= how.n_best else DEAD
+        if math.isfinite(bounds[place]) and bounds[place] > worst:
+            going.append(place)
+    return going
+
+
+def _returned(search: Search, sentence: int, own: frozenset[str]) -> list[Hypothesis]:
+    """The best finished hypotheses; live ones fill up where too few have ended in time."""
+    best = sorted(search.done[sentence], key=lambda d: -d.score)[: search.how.n_best]
+    found = [_walk(search, sentence, own, ending) for ending in best]
+    last = next((t for t in reversed(range(len(search.steps))) if sentence in search.steps[t].place), None)
+    if len(found) < search.how.n_best and last is not None:
+        found += _unfinished(search, sentence, own, last)[: search.how.n_best - len(found)]
+    return found
+
+
+def _unfinished(search: Search, sentence: int, own: frozenset[str], t: int) -> list[Hypothesis]:
+    step = search.steps[t]
+    place = step.place[sentence]
+    found = []
+    for row in range(search.how.size):
+        value = float(step.logp[place, row])
+        if math.isfinite(value):
+            parent, token = int(step.parents[place, row]), int(step.tokens[place, row])
+            found.append(_walk(search, sentence, own, Ending(DEAD, t, parent, value, token)))
+    scored = [replace(h, score=h.logp / length_penalty(len(h.tokens), search.how.alpha)) for h in found]
+    return sorted((h for h in scored if math.isfinite(h.logp)), key=lambda h: -h.score)
+
+
+def _walk(search: Search, sentence: int, own: frozenset[str], end: Ending) -> Hypothesis:
+    """Back along the parents, once, at the end."""
+    tokens, logps, weights = [end.token], [end.logp], []
+    row = end.parent
+    for t in range(end.step, -1, -1):
+        step = search.steps[t]
+        place = step.place[sentence]
+        if t < end.step:
+            tokens.append(int(step.tokens[place, row]))
+            logps.append(float(step.logp[place, row]))
+            row = int(step.parents[place, row])
+        if step.weights:
+            weights.append({site: w[place, row] for site, w in step.weights.items()})
+    tokens.reverse()
+    logps.reverse()
+    weights.reverse()
+    looks = join_looks(weights, search.lengths[sentence], own)
+    return Hypothesis(tuple(tokens), sum(logps), end.score, tuple(logps), end.token == END, looks)

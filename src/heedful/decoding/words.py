@@ -1,0 +1,85 @@
+"""What searches share: words that are never written, and putting a sentence's steps together again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from heedful.attention import Look
+from heedful.data.tokenizer import END, PAD, START
+from heedful.decoding.types import Hypothesis
+from heedful.record import Site
+
+Own = frozenset[str]
+
+
+def banned(logits: Tensor) -> Tensor:
+    """Padding and the start token are never written."""
+    logits = logits.clone()
+    logits[..., [PAD, START]] = float("-inf")
+    return logits
+
+
+class Chosen(NamedTuple):
+    """One step of the sentences that are still being written."""
+
+    sentences: list[int]
+    tokens: list[int]
+    logp: list[float]
+    weights: Mapping[str, Tensor]  # (row, head, key)
+
+    @classmethod
+    def of(cls, alive: Tensor, picked: Tensor, logp: Tensor, looks: Mapping[str, Look]) -> Chosen:
+        values = logp.gather(-1, picked[:, None]).squeeze(1)
+        return cls(alive.tolist(), picked.tolist(), values.tolist(), step_weights(looks))
+
+
+def step_weights(looks: Mapping[str, Look]) -> dict[str, Tensor]:
+    """The weights of a single step: (row, head, key)."""
+    return {site: look.weights[:, -1] for site, look in looks.items() if look.weights is not None}
+
+
+def join_looks(steps: Sequence[Mapping[str, Tensor]], source: int, own: Own) -> dict[str, Tensor]:
+    """The weights of one output's steps as (step, head, key).
+
+    Over the source, padding is cut off. Over the output's own past (sites in `own`) a step sees one
+    position more than the step before it; what it could not see yet is 0.
+    """
+    joined: dict[str, Tensor] = {}
+    for site in steps[0] if steps else ():
+        width = len(steps) if site in own else source
+        rows = [step[site][:, :width] for step in steps]
+        joined[site] = torch.stack([nn.functional.pad(row, (0, width - row.shape[-1])) for row in rows])
+    return joined
+
+
+def own_sites(sites: Sequence[Site]) -> Own:
+    """The sites that look at the output's own past."""
+    return frozenset(site.id for site in sites if site.kind == "self")
+
+
+def unpadded(chosen: Sequence[Chosen], lengths: Sequence[int], own: Own) -> list[Hypothesis]:
+    """The hypotheses of a search that keeps one a sentence."""
+    tokens: list[list[int]] = [[] for _ in lengths]
+    logps: list[list[float]] = [[] for _ in lengths]
+    weights: list[list[dict[str, Tensor]]] = [[] for _ in lengths]
+    for step in chosen:
+        for row, sentence in enumerate(step.sentences):
+            tokens[sentence].append(step.tokens[row])
+            logps[sentence].append(step.logp[row])
+            if step.weights:
+                weights[sentence].append({site: w[row] for site, w in step.weights.items()})
+    return [
+        Hypothesis(
+            tuple(tokens[i]),
+            sum(logps[i]),
+            sum(logps[i]),
+            tuple(logps[i]),
+            tokens[i][-1] == END,
+            join_looks(weights[i], lengths[i], own),
+        )
+        for i in range(len(lengths))
+    ]
