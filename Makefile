@@ -12,7 +12,7 @@ export HEEDFUL_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: demo test lint unit wheel format clean
+.PHONY: demo test test-slow lint unit wheel format clean
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "heedful needs Python 3.11 or newer"'
@@ -46,6 +46,10 @@ lint: $(READY)
 
 unit: $(READY)
 	$(BIN)/python -m pytest --cov --cov-report=term
+
+## test-slow: longer trainings and more kills
+test-slow: $(READY)
+	$(BIN)/python -m pytest -m slow
 
 wheel: $(READY)
 	$(BIN)/python tests/wheel.py

@@ -37,12 +37,12 @@ def test_unseen_sentences_are_translated_exactly_and_the_looks_follow_the_gold(m
     world = load_recipe(RECIPE).recipe.data.world
     assert world is not None
     pairs = world_pairs(world)["test"]
-    outputs = translate(opened.model, [p.source for p in pairs], opened.words, opened.recipe)
+    outputs = translate(opened.model, [p.source for p in pairs], opened.words, opened.recipe.decoding)
     right = [p for p, o in zip(pairs, outputs, strict=True) if o == p.target]
     assert len(right) / len(pairs) >= 0.9
     hits = words = 0
     for pair in right[:100]:
-        found = trace(opened.model, pair.source, opened.words, opened.recipe, "demo")
+        found = trace(opened.model, pair.source, opened.words, opened.recipe.decoding, "demo")
         best = found.matrix().argmax(axis=1)
         for target in {t for _, t in pair.links or ()}:
             words += 1

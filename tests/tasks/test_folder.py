@@ -35,8 +35,8 @@ def test_a_model_reads_back_as_saved(folder: Path) -> None:
     assert opened.recipe.model == small.config()
     again = open_model(folder)
     lines = ["the cat", "the unknown dog"]
-    outputs = translate(opened.model, lines, opened.words, opened.recipe)
-    assert outputs == translate(again.model, lines, again.words, again.recipe)
+    outputs = translate(opened.model, lines, opened.words, opened.recipe.decoding)
+    assert outputs == translate(again.model, lines, again.words, again.recipe.decoding)
     assert sorted(p.name for p in folder.iterdir()) == [
         "model.json",
         "model.safetensors",
@@ -48,7 +48,7 @@ def test_a_model_reads_back_as_saved(folder: Path) -> None:
 
 def test_a_trace_shows_the_words_as_typed_and_weights_that_sum_to_one(folder: Path) -> None:
     opened = open_model(folder)
-    found = trace(opened.model, "the zebra sleeps", opened.words, opened.recipe, "m")
+    found = trace(opened.model, "the zebra sleeps", opened.words, opened.recipe.decoding, "m")
     assert [t.text for t in found.source] == ["the", "zebra", "sleeps", "</s>"]
     assert [t.role for t in found.source] == ["normal", "unknown", "unknown", "end"]
     assert found.matrix().sum(axis=1) == pytest.approx(1.0)

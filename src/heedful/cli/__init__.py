@@ -19,8 +19,9 @@ def main() -> None:
     try:
         app()
     except HeedfulError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
+        stopped = type(error).__name__ == "TrainingStopped"  # named, not imported: that would import torch
+        print(f"{'stopped' if stopped else 'error'}: {error}", file=sys.stderr)
+        sys.exit(130 if stopped else 2)
     except BrokenPipeError:  # the reader (head, less) has seen enough
         sys.stderr.close()
         sys.exit(141)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
@@ -62,7 +62,7 @@ def train(
     *,
     out: Annotated[Path, typer.Option("-o", "--out", help="Where the model goes.", show_default=False)],
 ) -> None:
-    """Train a model as a recipe says."""
+    """Train a model as a recipe says; the same command again goes on where it was stopped."""
     from heedful.config import load_recipe
 
     loaded = load_recipe(recipe, overrides or [])
@@ -74,39 +74,119 @@ def train(
     print(f"the model is in {out}" if new else f"{out} is already trained to the end of this recipe")
 
 
+Models = Annotated[
+    list[Path],
+    typer.Option("-m", "--model", help="A model folder; several write as one.", show_default=False),
+]
+Input = Annotated[list[Path] | None, typer.Argument(help="Text, one item a line (default: stdin).")]
+BeamSize = Annotated[int | None, typer.Option("--beam", min=1, help="Beam search this wide; 1 is greedy.")]
+NBest = Annotated[int, typer.Option("--n-best", min=1, help="So many outputs a line, one below the other.")]
+Draw = Annotated[bool, typer.Option("--sample", help="Draw the words instead of searching.")]
+Temperature = Annotated[float | None, typer.Option(help="With --sample: below 1 tamer, above wilder.")]
+TopK = Annotated[int | None, typer.Option(min=0, help="With --sample: from the likeliest so many.")]
+TopP = Annotated[float | None, typer.Option(help="With --sample: from this share of the mass.")]
+SeedOf = Annotated[int | None, typer.Option("--seed", help="With --sample.")]
+Alpha = Annotated[float | None, typer.Option("--length-penalty", help="With a beam.")]
+Beta = Annotated[float | None, typer.Option("--coverage-penalty", help="With a beam.")]
+Longest = Annotated[int | None, typer.Option("--max-length", min=1, help="Longest output, in tokens.")]
+Unknown = Annotated[
+    bool, typer.Option("--replace-unknown", help="Copy the word looked at in place of <unk>.")
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object a line: tokens, scores, alignments.")]
+
+
+def _write(task: str) -> Callable[..., None]:
+    """A verb that turns lines into lines with a model trained for `task`."""
+
+    def verb(
+        files: Input = None,
+        *,
+        model: Models,
+        beam: BeamSize = None,
+        n_best: NBest = 1,
+        sample: Draw = False,
+        temperature: Temperature = None,
+        top_k: TopK = None,
+        top_p: TopP = None,
+        seed: SeedOf = None,
+        alpha: Alpha = None,
+        beta: Beta = None,
+        max_length: Longest = None,
+        replace_unknown: Unknown = False,
+        json: Json = False,
+    ) -> None:
+        from heedful.cli.write import write
+
+        asked = {
+            "method": "sample" if sample else None if beam is None else "beam" if beam > 1 else "greedy",
+            "beam": beam if beam and beam > 1 else None,
+            "n_best": n_best,
+            "temperature": temperature,
+            "top_k": top_k,
+            "top_p": top_p,
+            "seed": seed,
+            "alpha": alpha,
+            "beta": beta,
+            "max_length": max_length,
+            "replace_unknown": replace_unknown or None,
+        }
+        write(task, files or [], model, {k: v for k, v in asked.items() if v is not None}, json)
+
+    return verb
+
+
+for _verb, _help in (
+    ("translate", "Translate: one line in, one line out; empty lines stay empty."),
+    ("summarise", "Summarise: one text a line in, one headline out."),
+    ("reply", "Reply: one utterance in, one out."),
+    ("transduce", "Rewrite lines, such as spellings to sounds: one line in, one line out."),
+):
+    app.command(_verb, help=_help)(_write(_verb))
+
+
 @app.command()
-def translate(
-    files: Annotated[
-        list[Path] | None, typer.Argument(help="Text, one sentence a line (default: stdin).")
-    ] = None,
+def evaluate(
     *,
-    model: Model,
+    model: Models,
+    data: Annotated[
+        list[str] | None,
+        typer.Option("--data", help="A TSV, or twice: source and target (default: the recipe's)."),
+    ] = None,
+    split: Annotated[str, typer.Option(help="Of the recipe's data: train, valid or test.")] = "test",
+    metric: Annotated[list[str] | None, typer.Option("--metric", help="May be given several times.")] = None,
+    beam: BeamSize = None,
+    against: Annotated[
+        Path | None, typer.Option(help="Another model, to be compared by paired bootstrap.")
+    ] = None,
+    json: Json = False,
 ) -> None:
-    """Translate: one line in, one line out; empty lines stay empty."""
-    lines = _lines(files or [])
-    from heedful.tasks.folder import open_model
-    from heedful.tasks.text import translate as run
+    """Measure a model: metrics with signatures, quality by source length and by place."""
+    from heedful.cli.evaluate import run
 
-    opened = open_model(model)
-    full = [line for line in lines if line.strip()]
-    outputs = iter(run(opened.model, full, opened.words, opened.recipe))
-    for line in lines:
-        print(next(outputs) if line.strip() else "")
+    asked = {} if beam is None else {"method": "beam" if beam > 1 else "greedy", "beam": beam}
+    run(model, data or [], split, metric or [], asked, against, json)
 
 
-def _lines(files: list[Path]) -> list[str]:
-    from heedful.data.readers import read_lines
-    from heedful.errors import DataError
+@app.command()
+def compare(
+    recipe: RecipeFile,
+    *,
+    vary: Annotated[
+        list[str], typer.Option("--vary", help="section.key=value,value,...; may be given several times.")
+    ],
+    seeds: Annotated[int, typer.Option(min=1, help="Trainings of each variant.")] = 3,
+    budget: Annotated[str, typer.Option(help="Training time of each: 90s, 10m, 1h.")] = "10m",
+    out: Annotated[Path, typer.Option("-o", "--out", help="Where all of it goes.", show_default=False)],
+) -> None:
+    """Compare variants fairly: same data order, equal budget, cost beside quality."""
+    from rich.console import Console
 
-    if not files:
-        try:
-            return sys.stdin.buffer.read().decode("utf-8").splitlines()
-        except UnicodeDecodeError as error:
-            raise DataError(f"stdin: not UTF-8 (byte {error.start})") from None
-    for file in files:
-        if not file.is_file():
-            raise DataError(f"{file}: there is no such file")
-    return [line for file in files for line in read_lines(file)]
+    from heedful.studies.compare import compare as run
+    from heedful.studies.compare import markdown
+
+    console = Console(stderr=True, highlight=False)
+    rows = run(recipe, vary, seeds, budget, out, console.print)
+    print(markdown(rows), end="")
 
 
 @app.command()
@@ -127,7 +207,7 @@ def trace(
     from heedful.tasks.text import trace as run
 
     opened = open_model(model)
-    run(opened.model, text, opened.words, opened.recipe, opened.name).save(out)
+    run(opened.model, text, opened.words, opened.recipe.decoding, opened.name).save(out)
 
 
 @app.command()

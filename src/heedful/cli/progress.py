@@ -1,4 +1,4 @@
-"""What the terminal shows while training: a bar with the time left, and a line after each epoch."""
+"""What the terminal shows while training: a bar with the time left, a line and samples at each validation."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from heedful.tasks.train import Listener
-from heedful.training import Report
+from heedful.training.types import Ears, Report
 
 
 @contextmanager
-def training() -> Iterator[Listener]:
+def training() -> Iterator[Ears]:
     """Talk goes to stderr; results belong to stdout."""
-    console = Console(stderr=True, highlight=False)
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
     progress = Progress(
         TextColumn("training"),
         BarColumn(),
@@ -27,17 +26,26 @@ def training() -> Iterator[Listener]:
     with progress:
         job = progress.add_task("training", total=None, loss=float("nan"), visible=False)
 
-        def begin(total: int) -> None:
-            progress.update(job, total=total, visible=True)
+        def begin(total: int, done: int) -> None:
+            progress.update(job, total=total, completed=done, visible=True)
 
         def tick(step: int, loss: float) -> None:
             progress.update(job, completed=step, loss=loss)
 
         def after(report: Report) -> None:
-            figures = " ".join(f"{name} {value:.4f}" for name, value in report.figures.items())
-            console.print(
-                f"epoch {report.epoch:>2}  step {report.step:>5}  {report.seconds:>5.0f} s"
-                f"  train: loss {report.train_loss:.4f}  valid: {figures}"
-            )
+            console.print(_line(report))
+            for sample in report.samples[:1]:
+                console.print(f"    source     {sample.source}", style="dim", markup=False)
+                console.print(f"    reference  {sample.reference}", style="dim", markup=False)
+                console.print(f"    output     {sample.output}", style="dim", markup=False)
 
-        yield Listener(console.print, begin, tick, after)
+        yield Ears(begin, tick, after, lambda text: console.print(text, markup=False))
+
+
+def _line(report: Report) -> str:
+    figures = " ".join(f"{name} {value:.4g}" for name, value in report.figures.items())
+    best = " *" if report.improved else ""
+    return (
+        f"epoch {report.epoch:>2}  step {report.step:>5}  {report.seconds:>5.0f} s"
+        f"  train: loss {report.train_loss:.4f}  valid: {figures}{best}"
+    )

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import safetensors
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_model as load_model_weights
+from safetensors.torch import save_model as save_model_weights
 
 from heedful.config import Recipe, load_recipe, recipe_toml
 from heedful.errors import ConfigError, ModelError
@@ -33,14 +34,19 @@ class Opened(NamedTuple):
 
 
 def save_model(
-    folder: Path, recipe: Recipe, words: Vocabularies, model: torch.nn.Module, figures: Mapping[str, float]
+    folder: Path,
+    recipe: Recipe,
+    words: Vocabularies,
+    model: torch.nn.Module,
+    figures: Mapping[str, float],
+    reason: str = "",
 ) -> None:
     """Write a finished model. The card comes last: a folder without it is not a model yet."""
     draft = folder / "model.tmp"
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     (draft / RECIPE).write_text(recipe_toml(recipe), encoding="utf-8")
-    save_file(model.state_dict(), draft / WEIGHTS)
+    save_model_weights(model, str(draft / WEIGHTS))  # knows weights that several parts share
     words.save(draft)
     card = {
         "format": FORMAT,
@@ -48,6 +54,7 @@ def save_model(
         "parameters": sum(p.numel() for p in model.parameters()),
         "vocabulary": {"source": len(words.source), "target": len(words.target)},
         "figures": dict(figures),
+        "ended": reason,
     }
     (draft / CARD).write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
     for path in sorted(draft.iterdir(), key=lambda p: p.name == CARD):
@@ -95,7 +102,7 @@ def open_model(folder: Path) -> Opened:
     words = Vocabularies.load(folder)
     model = build(recipe.model, len(words.source), len(words.target))
     try:
-        model.load_state_dict(load_file(folder / WEIGHTS))
+        load_model_weights(model, str(folder / WEIGHTS))
     except (safetensors.SafetensorError, RuntimeError) as error:
         first = str(error).splitlines()[0]
         raise ModelError(f"{folder / WEIGHTS}: damaged, or not this recipe's: {first}") from None

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from heedful.attention import PLAIN, Detail, Watch
-from heedful.config import Recipe
-from heedful.data.batch import Buckets, Encoded, TextBatch, collate, pad
-from heedful.data.readers import TextPair, read_pairs, world_pairs
-from heedful.data.tokenizer import END, PAD, UNK, Tokenizer
-from heedful.decoding import Hypothesis, search
-from heedful.models import Seq2Seq, Writer
+from heedful.config import DecodingConfig, Recipe
+from heedful.data.batch import Buckets, TextBatch, collate, pad
+from heedful.data.corpus import Corpus, open_corpus
+from heedful.data.readers import Pairs, TextPair, open_pairs, world_pairs
+from heedful.data.tokenizer import END, PAD, UNK, Tokenizer, learn_both
+from heedful.decoding import Beam, Greedy, Hypothesis, Method, Sample, search
+from heedful.errors import TraceError
+from heedful.models import Seq2Seq, Stepped, Writer
 from heedful.record import Token, Trace
-from heedful.training import Loss
+from heedful.training import Loss, Validation
+from heedful.training import Sample as Shown
+from heedful.training.watch import attention_warnings
+
+Split = Pairs | list[TextPair]
+SHOWN = 3  # samples at each validation
+WATCHED = 32  # validation sentences whose attention is looked at
+ENTROPY = 0.01  # how much a hard look is paid for staying open
 
 
 class Vocabularies(NamedTuple):
@@ -34,109 +45,191 @@ class Vocabularies(NamedTuple):
     def load(cls, folder: Path) -> Vocabularies:
         return cls(*(Tokenizer.load(folder / f"{side}.tokenizer.json") for side in cls._fields))
 
-
-def open_splits(recipe: Recipe, base: Path) -> dict[str, list[TextPair]]:
-    """The pairs of every split the recipe names."""
-    data = recipe.data
-    if data.world is not None:
-        return world_pairs(data.world)
-    named = {"train": data.train, "valid": data.valid, "test": data.test}
-    return {split: read_pairs(files, base) for split, files in named.items() if files}
+    def same(self, other: Vocabularies) -> bool:
+        mine, theirs = (tuple(t.to_json() for t in words) for words in (self, other))
+        return mine == theirs
 
 
-def learn(pairs: Sequence[TextPair], recipe: Recipe) -> Vocabularies:
-    return Vocabularies(
-        Tokenizer.learn((p.source for p in pairs), recipe.tokenizer),
-        Tokenizer.learn((p.target for p in pairs), recipe.tokenizer),
-    )
+def open_splits(recipe: Recipe, base: Path) -> dict[str, Split]:
+    """The pairs of every split the recipe names: streams over files, or a world's lists."""
+    if recipe.data.world is not None:
+        return dict(world_pairs(recipe.data.world))
+    return dict(open_pairs(recipe.data, base))
+
+
+def learn(pairs: Split, recipe: Recipe) -> Vocabularies:
+    return Vocabularies(*learn_both(pairs, recipe.tokenizer))
 
 
 class TextTask:
     """What the training loop asks: batches, a loss, and figures on the validation pairs."""
 
-    def __init__(self, recipe: Recipe, splits: Mapping[str, Sequence[TextPair]], words: Vocabularies) -> None:
+    def __init__(self, recipe: Recipe, splits: Mapping[str, Split], words: Vocabularies) -> None:
         self.recipe = recipe
         self.words = words
-        self.valid = splits["valid"]
-        self.buckets = Buckets(
-            self._encode(splits["train"]), recipe.training.batch_tokens, recipe.training.seed
-        )
-        self.valid_encoded = self._encode(self.valid)
+        self.corpus: Corpus = open_corpus(splits["train"], words.source, words.target, recipe.data)
+        self.buckets = Buckets(self.corpus, recipe.training.batch_tokens, recipe.training.seed)
+        self.valid = list(splits["valid"])
+        self.valid_corpus = open_corpus(self.valid, words.source, words.target, recipe.data)
 
-    def _encode(self, pairs: Sequence[TextPair]) -> list[Encoded]:
-        sources = self.words.source.encode_all([p.source for p in pairs])
-        targets = self.words.target.encode_all([p.target for p in pairs])
-        return [Encoded(s, t) for s, t in zip(sources, targets, strict=True)]
+    def batches(self, epoch: int, start: int = 0, rank: int = 0, world: int = 1) -> Iterator[TextBatch]:
+        plan = self.buckets.arrange(epoch)
+        for number in range(start + rank, len(plan), world):
+            yield collate([self.corpus[row] for row in plan.batch(number)])
 
-    def batches(self, epoch: int) -> Iterator[TextBatch]:
-        return self.buckets.epoch(epoch)
-
-    def steps_per_epoch(self) -> int:
-        return len(self.buckets.plan(1))
+    def steps_per_epoch(self, world: int = 1) -> int:
+        return -(-len(self.buckets.arrange(1)) // world)
 
     def loss(self, model: Seq2Seq, batch: TextBatch) -> Loss:
+        """Cross-entropy of the given words, summed; hard attention adds its own terms."""
         assert batch.target is not None
+        training = self.recipe.training
         gold = batch.target.ids[:, 1:]
-        logits = model.score(batch).logits
+        stepped = model.score(batch, sampling=training.sampling if model.training else 0.0)
         total = nn.functional.cross_entropy(
-            logits.flatten(end_dim=1),
+            stepped.logits.flatten(end_dim=1),
             gold.flatten(),
             ignore_index=PAD,
-            label_smoothing=self.recipe.training.smoothing if model.training else 0.0,
+            label_smoothing=training.smoothing if model.training else 0.0,
             reduction="sum",
         )
-        return Loss(total, int((gold != PAD).sum()))
+        real = gold != PAD
+        if model.training:
+            total = total + self._coverage(stepped, real) + self._reinforce(stepped, gold, real)
+        return Loss(total, int(real.sum()))
+
+    def _coverage(self, stepped: Stepped, real: Tensor) -> Tensor:
+        """See 2017, eq. 13: the price of reading again, summed over real steps."""
+        prices = [
+            look.extra["coverage_loss"] for look in stepped.looks.values() if "coverage_loss" in look.extra
+        ]
+        return sum(((p.mean(dim=-1) * real).sum() for p in prices), start=stepped.logits.new_zeros(()))
+
+    def _reinforce(self, stepped: Stepped, gold: Tensor, real: Tensor) -> Tensor:
+        """Xu 2015, §4.1, where positions are sampled: `-(log p(y|s) - b) log p(s) - lambda H`."""
+        total = stepped.logits.new_zeros(())
+        sampled = [look.extra for look in stepped.looks.values() if "logp" in look.extra]
+        if not sampled or self.recipe.model.attention.read != "sample":
+            return total
+        logp = stepped.logits.detach().log_softmax(dim=-1).gather(-1, gold[..., None]).squeeze(-1)
+        gain = logp - logp[real].mean()
+        for extra in sampled:
+            chosen, entropy = extra["logp"].mean(dim=-1), extra["entropy"].mean(dim=-1)
+            total = total - ((gain * chosen + ENTROPY * entropy) * real).sum()
+        return total
 
     @torch.inference_mode()
-    def validate(self, model: Seq2Seq) -> dict[str, float]:
-        """Loss per token, and the share of sentences written exactly as the reference."""
+    def validate(self, model: Seq2Seq) -> Validation:
+        """Loss per token, BLEU and exact match of greedy outputs; samples; what is odd about the looks."""
         total, count = 0.0, 0
-        for first in range(0, len(self.valid_encoded), 200):
-            loss = self.loss(model, collate(self.valid_encoded[first : first + 200]))
+        for first in range(0, len(self.valid_corpus), 100):
+            rows = range(first, min(first + 100, len(self.valid_corpus)))
+            loss = self.loss(model, collate([self.valid_corpus[row] for row in rows]))
             total, count = total + float(loss.total), count + loss.tokens
-        outputs = translate(model, [p.source for p in self.valid], self.words, self.recipe)
-        exact = sum(o == p.target for o, p in zip(outputs, self.valid, strict=True)) / len(self.valid)
-        return {"loss": total / count, "exact": exact}
+        how = self.recipe.decoding.model_copy(update={"method": "greedy", "n_best": 1})
+        sources = [pair.source for pair in self.valid]
+        found = answer(model, sources, self.words, how)
+        outputs = [self.words.target.decode(h[0].tokens) for h in found]
+        references = [pair.target for pair in self.valid]
+        from heedful.evaluation import evaluate
+
+        exact = sum(o == r for o, r in zip(outputs, references, strict=True)) / len(outputs)
+        bleu = evaluate(["bleu"], outputs, references)[0].value
+        figures = {"loss": total / count, "bleu": bleu, "exact": exact}
+        shown = [Shown(*row) for row in islice(zip(sources, references, outputs, strict=True), SHOWN)]
+        return Validation(figures, shown, self._oddities(model, sources[:WATCHED]))
+
+    def _oddities(self, model: Seq2Seq, sources: Sequence[str]) -> list[str]:
+        site = model.alignment
+        if site is None or self.recipe.model.attention.placement == "uniform":
+            return []
+        how = DecodingConfig(max_length=self.recipe.decoding.max_length)
+        found = answer(model, sources, self.words, how, Watch(Detail.WEIGHTS, frozenset({site})))
+        weights = [h[0].looks[site].float().mean(dim=1).numpy() for h in found]
+        ends = [w.shape[-1] - 1 for w in weights]
+        return attention_warnings(site, weights, ends)
+
+
+def method(how: DecodingConfig) -> Method:
+    """What the config asks of the search."""
+    if how.method == "beam":
+        return Beam(how.beam, how.alpha, how.beta, how.n_best, how.max_length)
+    if how.method == "sample":
+        return Sample(how.temperature, how.top_k, how.top_p, how.seed, how.n_best, how.max_length)
+    return Greedy(how.max_length)
 
 
 def answer(
-    model: Writer, lines: Sequence[str], words: Vocabularies, recipe: Recipe, watch: Watch = PLAIN
-) -> list[Hypothesis]:
-    """Search an output for each line, those of like length together; the order is kept."""
+    model: Writer,
+    lines: Sequence[str],
+    words: Vocabularies,
+    how: DecodingConfig,
+    watch: Watch = PLAIN,
+) -> list[list[Hypothesis]]:
+    """Search outputs for each line, those of like length together; the order is kept."""
+    if how.replace_unknown and watch.detail is Detail.NONE and model.alignment is not None:
+        watch = Watch(Detail.WEIGHTS, frozenset({model.alignment}))
     ids = words.source.encode_all(lines)
     order = sorted(range(len(lines)), key=lambda i: len(ids[i]))
-    found: dict[int, Hypothesis] = {}
-    for first in range(0, len(order), 64):
-        rows = order[first : first + 64]
+    found: dict[int, list[Hypothesis]] = {}
+    for first in range(0, len(order), how.batch):
+        rows = order[first : first + how.batch]
         batch = TextBatch(pad([ids[row] for row in rows]))
-        found.update(zip(rows, search(model, batch, recipe.decoding.max_length, watch), strict=True))
+        found.update(zip(rows, search(model, batch, method(how), watch).best, strict=True))
     return [found[i] for i in range(len(lines))]
 
 
-def translate(model: Writer, lines: Sequence[str], words: Vocabularies, recipe: Recipe) -> list[str]:
+def spoken(
+    hypothesis: Hypothesis, line: str, words: Vocabularies, site: str | None, replace_unknown: bool = False
+) -> str:
+    """The text of an output; where asked, `<unk>` becomes the source word it looked at most (Luong 2015)."""
+    if not replace_unknown or site is None or UNK not in hypothesis.tokens or words.target.kind != "word":
+        return words.target.decode(hypothesis.tokens)
+    source = line.split()
+    best = hypothesis.looks[site].mean(dim=1).argmax(dim=-1).tolist()
+    texts = words.target.tokens(hypothesis.tokens)
+    of_piece = words.source.words(words.source.encode(line))
+    said = []
+    for token, text, position in zip(hypothesis.tokens, texts, best, strict=True):
+        if token == UNK and of_piece[position] >= 0:
+            said.append(source[of_piece[position]])
+        elif token not in (PAD, END):
+            said.append(text)
+    return " ".join(said)
+
+
+def translate(model: Writer, lines: Sequence[str], words: Vocabularies, how: DecodingConfig) -> list[str]:
     """One line out for each line in."""
-    return [words.target.decode(h.tokens) for h in answer(model, lines, words, recipe)]
+    found = answer(model, lines, words, how)
+    return [
+        spoken(best[0], line, words, model.alignment, how.replace_unknown)
+        for best, line in zip(found, lines, strict=True)
+    ]
 
 
-def trace(model: Writer, line: str, words: Vocabularies, recipe: Recipe, name: str) -> Trace:
-    """The record of one translation, weights of every site included."""
-    (hypothesis,) = answer(model, [line], words, recipe, Watch(Detail.WEIGHTS))
+def trace(model: Writer, line: str, words: Vocabularies, how: DecodingConfig, name: str) -> Trace:
+    """The record of one output, weights of every site that looks at the source included."""
+    if model.alignment is None:
+        raise TraceError(f"{name} has no attention: its decoder never looks back; there is nothing to trace")
+    hypothesis = answer(model, [line], words, how, Watch(Detail.WEIGHTS))[0][0]
     source = words.source.encode(line)
-    shown = [*line.split(), "</s>"]  # an unknown word is shown as it was typed
-    weights = {site: w.double().numpy() for site, w in hypothesis.looks.items()}
+    sites = [s for s in model.sites if s.kind == "cross"]
+    weights = {s.id: hypothesis.looks[s.id].double().numpy() for s in sites}
     return Trace.make(
         model=name,
-        source=[_token(text, i) for text, i in zip(shown, source, strict=True)],
-        target=[
-            _token(text, i)
-            for text, i in zip(words.target.tokens(hypothesis.tokens), hypothesis.tokens, strict=True)
-        ],
+        source=_tokens(source, words.source, line),
+        target=_tokens(hypothesis.tokens, words.target),
         logp=list(hypothesis.token_logp),
-        weights=weights,
-        sites=list(model.sites),
+        weights={site: np.asarray(w) for site, w in weights.items()},
+        sites=sites,
         alignment=model.alignment,
     )
 
 
-def _token(text: str, id: int) -> Token:
-    return Token(text=text, role="end" if id == END else "unknown" if id == UNK else "normal")
+def _tokens(ids: Sequence[int], tokenizer: Tokenizer, line: str | None = None) -> list[Token]:
+    """Tokens as a reader would want them; an unknown word of the source is shown as it was typed."""
+    texts = tokenizer.tokens(ids)
+    if line is not None and tokenizer.kind == "word":
+        texts = [*line.split(), "</s>"]
+    roles = {END: "end", UNK: "unknown"}
+    return [Token(text=text, role=roles.get(i, "normal")) for text, i in zip(texts, ids, strict=True)]

@@ -1,0 +1,186 @@
+"""A fair comparison: the same data in the same order, an equal budget, several seeds, and the cost beside.
+
+Every variant is trained by the very command a user would type, in a process of its own (so that memory can
+be measured); a comparison that was stopped goes on where it was when the same command is given again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from heedful.config import ModelConfig, load_recipe
+from heedful.errors import ConfigError, Mistake, TrainingError
+from heedful.tasks.evaluate import USUAL, against, measure, pairs_of
+from heedful.tasks.folder import read_card
+from heedful.tasks.use import open_models
+
+
+class Variant(NamedTuple):
+    """A name for the table and the overrides that make it."""
+
+    name: str
+    overrides: tuple[str, ...]
+
+
+class Row(NamedTuple):
+    """One line of the table; `figures` holds mean and spread over the seeds."""
+
+    name: str
+    parameters: int
+    figures: dict[str, tuple[float, float]]
+    steps: float
+    seconds_per_step: float
+    megabytes: float
+    p: float | None  # paired bootstrap of the first seed against the first variant's
+
+
+def minutes(text: str) -> float:
+    """
+    >>> minutes("10m"), minutes("90s"), minutes("1.5h")
+    (10.0, 1.5, 90.0)
+    """
+    units = {"s": 1 / 60, "m": 1.0, "h": 60.0}
+    try:
+        return float(text[:-1]) * units[text[-1]]
+    except (KeyError, ValueError, IndexError):
+        wrong = Mistake("--budget", "", f'"{text}": expected a time such as 90s, 10m or 1h')
+        raise ConfigError([wrong]) from None
+
+
+def variants(vary: Sequence[str], model: ModelConfig) -> list[Variant]:
+    """Every combination of the values given, then the baselines without attention."""
+    choices: list[list[str]] = []
+    for text in vary:
+        key, equals, values = text.partition("=")
+        if not equals or not values:
+            raise ConfigError([Mistake("--vary", "", f'"{text}": expected section.key=value,value,...')])
+        choices.append([f"{key}={value}" for value in values.split(",")])
+    made = [Variant(_name(combination), combination) for combination in itertools.product(*choices)]
+    if model.decoder.recurrent and model.decoder.source == "attention":
+        plain = ("model.decoder.source=init", "model.decoder.feed=none", "model.decoder.combine=false")
+        made.append(Variant("baseline: uniform weights", ("model.attention.placement=uniform",)))
+        made.append(Variant("baseline: no attention", plain))
+    return made
+
+
+def _name(overrides: Sequence[str]) -> str:
+    parts = (text.partition("=") for text in overrides)
+    return ", ".join(f"{key.rsplit('.', 1)[-1]}={value}" for key, _, value in parts)
+
+
+def compare(
+    recipe: Path, vary: Sequence[str], seeds: int, budget: str, out: Path, say: Callable[[str], None]
+) -> list[Row]:
+    """Train and measure every variant; writes `compare.json`, `compare.md` and `compare.png` into `out`."""
+    limit = minutes(budget)
+    loaded = load_recipe(recipe)
+    jobs = variants(vary, loaded.recipe.model)
+    for job in jobs:  # all mistakes before hours of work
+        load_recipe(recipe, job.overrides)
+    out.mkdir(parents=True, exist_ok=True)
+    total = len(jobs) * seeds
+    say(f"{len(jobs)} variants x {seeds} seeds, {budget} each: about {total * limit:.0f} minutes of training")
+    folders: list[list[Path]] = []
+    for number, job in enumerate(jobs):
+        folders.append([])
+        for seed in range(1, seeds + 1):
+            folder = out / f"{number:02d}-seed{seed}"
+            _train(recipe, job, seed, limit, folder)
+            folders[-1].append(folder)
+            say(f"{number * seeds + seed}/{total} {job.name}, seed {seed}")
+    rows = _measured(jobs, folders)
+    _write(rows, out, recipe, budget, seeds)
+    return rows
+
+
+def _train(recipe: Path, job: Variant, seed: int, limit: float, folder: Path) -> None:
+    overrides = [*job.overrides, f"training.seed={seed}", f"training.max_minutes={limit}"]
+    overrides += ["training.epochs=100000", "training.keep_best=true"]
+    command = [sys.executable, "-m", "heedful", "train", str(recipe), *overrides, "--out", str(folder)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    said = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        last = "\n".join(said.strip().splitlines()[-6:])
+        raise TrainingError(f"{job.name}, seed {seed} could not be trained:\n{last}")
+    cost = folder / "cost.json"
+    if not cost.is_file():
+        cost.write_text(json.dumps({"megabytes": usage.ru_maxrss / 1024}) + "\n", encoding="utf-8")
+
+
+def _measured(jobs: Sequence[Variant], folders: Sequence[Sequence[Path]]) -> list[Row]:
+    rows: list[Row] = []
+    yardstick: list[str] = []
+    for job, mine in zip(jobs, folders, strict=True):
+        pairs = pairs_of(mine[0], [], "test")
+        figures: dict[str, list[float]] = {}
+        p = None
+        for number, folder in enumerate(mine):
+            ready = open_models([folder])
+            found = measure(ready, pairs, ready.decoding, USUAL[ready.task])
+            for metric in found.metrics:
+                figures.setdefault(metric.name, []).append(metric.value)
+            if number == 0 and rows:
+                main = "bleu" if ready.task in ("translate", "reply") else "exact"
+                p = against(yardstick, found.outputs, pairs, main).p
+            elif number == 0:
+                yardstick = found.outputs
+        costs = [_cost(folder) for folder in mine]
+        rows.append(
+            Row(
+                job.name,
+                int(read_card(mine[0])["parameters"]),
+                {name: _spread(values) for name, values in figures.items()},
+                statistics.mean(c["steps"] for c in costs),
+                statistics.mean(c["seconds"] / max(c["steps"], 1) for c in costs),
+                statistics.mean(c["megabytes"] for c in costs),
+                p,
+            )
+        )
+    return rows
+
+
+def _cost(folder: Path) -> dict[str, float]:
+    last = json.loads((folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+    cost = json.loads((folder / "cost.json").read_text(encoding="utf-8"))
+    return {"steps": last["step"], "seconds": last["seconds"], **cost}
+
+
+def _spread(values: Sequence[float]) -> tuple[float, float]:
+    return statistics.mean(values), statistics.stdev(values) if len(values) > 1 else 0.0
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """The table, as it stands in `compare.md`."""
+    names = list(rows[0].figures)
+    head = ["variant", "parameters", *names, "p", "steps", "ms/step", "MB"]
+    lines = [" | ".join(["", *head, ""]).strip(), "|" + "---|" * len(head)]
+    for row in rows:
+        cells = [f"{mean:.2f} ± {sd:.2f}" for mean, sd in (row.figures[n] for n in names)]
+        p = "" if row.p is None else f"{row.p:.3f}"
+        cost = [f"{row.steps:.0f}", f"{1000 * row.seconds_per_step:.0f}", f"{row.megabytes:.0f}"]
+        lines.append(" | ".join(["", row.name, f"{row.parameters:,}", *cells, p, *cost, ""]).strip())
+    return "\n".join(lines) + "\n"
+
+
+def _write(rows: Sequence[Row], out: Path, recipe: Path, budget: str, seeds: int) -> None:
+    about = (
+        f"`{recipe.name}`, {seeds} seed(s), {budget} of training each; mean ± standard deviation over seeds;"
+        " p: paired bootstrap of the first seed against the first row.\n\n"
+    )
+    (out / "compare.md").write_text(about + markdown(rows), encoding="utf-8")
+    plain: list[dict[str, Any]] = [row._asdict() for row in rows]
+    (out / "compare.json").write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+    from heedful.view.bars import draw_bars
+
+    main = next(iter(rows[0].figures))
+    draw_bars([(row.name, *row.figures[main]) for row in rows], main, out / "compare.png")

@@ -1,0 +1,104 @@
+"""`heedful evaluate`: how good a model's outputs are, where quality is lost, and which of two is better."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from heedful.config import DecodingConfig, Recipe, load_recipe
+from heedful.data.batch import collate
+from heedful.data.corpus import open_corpus
+from heedful.data.readers import TextPair, read_pairs
+from heedful.decoding import Forced, search
+from heedful.errors import DataError
+from heedful.evaluation import (
+    Comparison,
+    LengthBucket,
+    Metric,
+    Place,
+    by_length,
+    by_place,
+    evaluate,
+    paired_bootstrap,
+    perplexity,
+)
+from heedful.tasks.folder import RECIPE
+from heedful.tasks.text import open_splits
+from heedful.tasks.use import Ready, texts
+
+USUAL = {
+    "translate": ("bleu", "chrf", "ter", "exact"),
+    "summarise": ("rouge", "exact"),
+    "reply": ("bleu", "chrf", "exact"),
+    "transduce": ("line-error", "symbol-error", "exact"),
+}
+
+
+class Evaluated(NamedTuple):
+    """What was measured on one set of pairs."""
+
+    metrics: list[Metric]
+    lengths: list[LengthBucket]
+    places: list[Place]
+    outputs: list[str]
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "metrics": [m._asdict() for m in self.metrics],
+            "by_source_length": [{**b._asdict(), "metric": b.metric._asdict()} for b in self.lengths],
+            "by_place": [p._asdict() for p in self.places],
+        }
+
+
+def pairs_of(model: Path, files: Sequence[str], split: str) -> list[TextPair]:
+    """The pairs to measure on: the files given, or a split of the recipe the model was trained by."""
+    if files:
+        return read_pairs([str(Path(f).absolute()) for f in files], Path())
+    recipe: Recipe = load_recipe(model / RECIPE).recipe
+    splits = open_splits(recipe, Path())
+    if split not in splits:
+        raise DataError(f"the recipe of {model} names no {split} data; give --data")
+    return list(splits[split])
+
+
+def measure(
+    ready: Ready, pairs: Sequence[TextPair], how: DecodingConfig, metrics: Sequence[str] = ()
+) -> Evaluated:
+    """Write an output for every source and compare it with its reference."""
+    sources, references = [p.source for p in pairs], [p.target for p in pairs]
+    outputs = [best[0] for best in texts(ready, sources, how)]
+    names = list(metrics) or list(USUAL[ready.task])
+    found = [*evaluate(names, outputs, references), likelihood(ready, pairs)]
+    main = "bleu" if "bleu" in names else "exact"
+    lengths = [len(source.split()) for source in sources]
+    return Evaluated(
+        found,
+        by_length(lengths, outputs, references, metric=main),
+        by_place(outputs, references),
+        outputs,
+    )
+
+
+@torch.inference_mode()
+def likelihood(ready: Ready, pairs: Sequence[TextPair]) -> Metric:
+    """Perplexity of the references, the end token counted."""
+    recipe_data = Recipe.model_validate({"data": {"world": {}}}).data  # its limits are only for training
+    corpus = open_corpus(list(pairs), ready.words.source, ready.words.target, recipe_data)
+    total, count = 0.0, 0
+    for first in range(0, len(corpus), 50):
+        batch = collate([corpus[row] for row in range(first, min(first + 50, len(corpus)))])
+        for (hypothesis,) in search(ready.writer, batch, Forced()).best:
+            total += hypothesis.logp
+            count += len(hypothesis.tokens)
+    return perplexity(total, count)
+
+
+def against(
+    first: Sequence[str], second: Sequence[str], pairs: Sequence[TextPair], metric: str
+) -> Comparison:
+    """Paired bootstrap between two systems' outputs."""
+    return paired_bootstrap(first, second, [p.target for p in pairs], metric=metric)

@@ -1,0 +1,29 @@
+"""Bars with spread: one figure of several variants side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib
+
+
+def draw_bars(rows: Sequence[tuple[str, float, float]], label: str, path: Path) -> None:
+    """Draw (name, mean, spread) rows; the number stands beside each bar."""
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(7.5, 0.9 + 0.42 * len(rows)))
+    names, means, spreads = zip(*rows, strict=True)
+    places = range(len(rows))
+    axes.barh(places, means, xerr=spreads, color="#4878a8", ecolor="#222222", capsize=3)
+    for place, mean in zip(places, means, strict=True):
+        axes.annotate(f"{mean:.1f}", (mean, place), (5, 7), textcoords="offset points", fontsize=8)
+    axes.set_yticks(places, names)
+    axes.invert_yaxis()
+    axes.set_xlabel(label)
+    axes.spines[["top", "right"]].set_visible(False)
+    draft = path.with_name(f"{path.stem}.tmp{path.suffix}")
+    figure.savefig(draft, dpi=150, bbox_inches="tight")
+    draft.replace(path)
+    pyplot.close(figure)

@@ -1,0 +1,91 @@
+"""Comparing variants: what is varied, what stands beside, and one small comparison from end to end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from heedful.config import ModelConfig
+from heedful.errors import ConfigError
+from heedful.studies.compare import Row, markdown, minutes, variants
+from test_cli import heedful, refused
+
+TINY = """
+[data.world]
+train = 200
+valid = 20
+test = 20
+max_words = 4
+[model]
+embedding = 16
+[model.encoder]
+hidden = 8
+[model.decoder]
+hidden = 16
+[model.attention]
+hidden = 8
+[training]
+batch_tokens = 400
+threads = 1
+"""
+
+
+def test_every_combination_is_tried_and_the_baselines_stand_beside() -> None:
+    made = variants(["model.attention.score=dot,general", "model.dropout=0.1,0.2"], ModelConfig())
+    assert [v.name for v in made] == [
+        "score=dot, dropout=0.1",
+        "score=dot, dropout=0.2",
+        "score=general, dropout=0.1",
+        "score=general, dropout=0.2",
+        "baseline: uniform weights",
+        "baseline: no attention",
+    ]
+    assert made[1].overrides == ("model.attention.score=dot", "model.dropout=0.2")
+
+
+def test_a_wrong_budget_or_vary_is_refused() -> None:
+    with pytest.raises(ConfigError, match="expected a time such as 90s"):
+        minutes("soon")
+    with pytest.raises(ConfigError, match=r"expected section\.key=value"):
+        variants(["model.attention.score"], ModelConfig())
+
+
+def test_the_table_has_spread_cost_and_significance() -> None:
+    rows = [
+        Row("a", 1234, {"BLEU": (12.345, 0.5)}, 100, 0.02, 300.0, None),
+        Row("b", 999, {"BLEU": (10.0, 0.1)}, 90, 0.03, 310.0, 0.04),
+    ]
+    lines = markdown(rows).splitlines()
+    assert lines[0] == "| variant | parameters | BLEU | p | steps | ms/step | MB |"
+    assert lines[2] == "| a | 1,234 | 12.35 ± 0.50 |  | 100 | 20 | 300 |"
+    assert lines[3] == "| b | 999 | 10.00 ± 0.10 | 0.040 | 90 | 30 | 310 |"
+
+
+def test_a_comparison_from_end_to_end_and_again(tmp_path: Path) -> None:
+    recipe = tmp_path / "tiny.toml"
+    recipe.write_text(TINY)
+    command: list[str | Path] = [
+        "compare",
+        recipe,
+        "--vary",
+        "model.attention.score=additive,dot",
+        "--seeds",
+        "1",
+    ]
+    done = heedful(*command, "--budget", "2s", "--out", tmp_path / "c")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((tmp_path / "c" / "compare.json").read_text())
+    assert [row["name"] for row in rows] == [
+        "score=additive",
+        "score=dot",
+        "baseline: uniform weights",
+        "baseline: no attention",
+    ]
+    assert all(row["megabytes"] > 50 for row in rows)
+    assert (tmp_path / "c" / "compare.png").read_bytes().startswith(b"\x89PNG")
+    again = heedful(*command, "--budget", "2s", "--out", tmp_path / "c")
+    assert again.stdout == done.stdout, "nothing is trained twice"
+    wrong = refused("compare", recipe, "--vary", "model.attention.score=dto", "--out", tmp_path / "d")
+    assert 'did you mean "dot"?' in wrong

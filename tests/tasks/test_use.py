@@ -1,0 +1,129 @@
+"""Using models through the command line: lines, n-best, JSON, ensembles, unknown words, evaluation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from test_cli import heedful, refused
+
+RECIPE = """
+[data.world]
+train = 400
+valid = 20
+test = 30
+max_words = 4
+[tokenizer]
+min_count = 3
+[model]
+embedding = 24
+dropout = 0.0
+[model.encoder]
+hidden = 16
+[model.decoder]
+hidden = 32
+[model.attention]
+hidden = 16
+[training]
+epochs = 6
+batch_tokens = 400
+rate = 0.01
+threads = 1
+"""
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two small models of one vocabulary."""
+    folder = tmp_path_factory.mktemp("models")
+    (folder / "r.toml").write_text(RECIPE)
+    made = []
+    for seed in (1, 2):
+        out = folder / f"m{seed}"
+        done = heedful("train", folder / "r.toml", f"training.seed={seed}", "--out", out)
+        assert done.returncode == 0, done.stderr
+        made.append(out)
+    return made[0], made[1]
+
+
+def test_training_says_what_it_does_and_has_nothing_left_to_do(models: tuple[Path, Path]) -> None:
+    recipe = models[0].parent / "r.toml"
+    assert "already trained" in heedful("train", recipe, "training.seed=1", "--out", models[0]).stdout
+    assert "training.seed: 1 -> 2" in refused("train", recipe, "training.seed=2", "--out", models[0])
+    lines = [json.loads(line) for line in (models[0] / "metrics.jsonl").read_text().splitlines()]
+    assert [line["epoch"] for line in lines] == list(range(1, 7))
+    assert set(lines[-1]["figures"]) == {"loss", "bleu", "exact"}
+    assert not (models[0] / "resume").exists()
+
+
+def test_one_line_in_is_one_line_out_and_n_best_gives_n(models: tuple[Path, Path], tmp_path: Path) -> None:
+    text = "i see her\n\nhe falls now\n"
+    plain = heedful("translate", "-m", models[0], stdin=text).stdout.split("\n")
+    assert (len(plain), plain[1], plain[3]) == (4, "", "")
+    (tmp_path / "in.txt").write_text(text)
+    assert heedful("translate", "-m", models[0], tmp_path / "in.txt").stdout.split("\n") == plain
+    best = heedful("translate", "-m", models[0], "--beam", "4", "--n-best", "3", stdin="he falls now\n")
+    assert len(best.stdout.splitlines()) == 3
+    drawn = [
+        heedful("translate", "-m", models[0], "--sample", "--seed", str(seed), stdin=text).stdout
+        for seed in (1, 1, 2)
+    ]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_json_has_tokens_scores_and_alignments(models: tuple[Path, Path]) -> None:
+    done = heedful("translate", "-m", models[0], "--json", "--beam", "3", stdin="he falls now\n\n")
+    first, blank = map(json.loads, done.stdout.splitlines())
+    assert blank["outputs"] == []
+    (output,) = first["outputs"]
+    assert len(output["alignment"]) == len(output["tokens"]) == len(output["token_logp"])
+    assert len(output["alignment"][0]) == len(first["tokens"]) == 4
+    assert sum(output["alignment"][0]) == pytest.approx(1, abs=1e-5)
+    assert output["logp"] == pytest.approx(sum(output["token_logp"]), abs=1e-4)
+
+
+def test_an_ensemble_writes_as_one_and_needs_one_vocabulary(
+    models: tuple[Path, Path], tmp_path: Path
+) -> None:
+    both = heedful("translate", "-m", models[0], "-m", models[1], "--beam", "3", stdin="he falls now\n")
+    assert both.returncode == 0, both.stderr
+    assert len(both.stdout.splitlines()) == 1
+    recipe = models[0].parent / "r.toml"
+    other = tmp_path / "other"
+    heedful("train", recipe, "data.world.seed=9", "training.epochs=1", "--out", other)
+    said = refused("translate", "-m", models[0], "-m", other, stdin="he falls now\n")
+    assert "have different vocabularies" in said
+
+
+def test_unknown_words_can_be_copied(models: tuple[Path, Path]) -> None:
+    text = "zebulon falls now\n"
+    done = heedful("translate", "-m", models[0], "--replace-unknown", stdin=text)
+    assert done.returncode == 0
+    assert "<unk>" not in done.stdout
+
+
+def test_a_line_that_is_not_utf_8_is_named(models: tuple[Path, Path]) -> None:
+    assert "stdin, line 2: not UTF-8 (byte 1" in refused("translate", "-m", models[0], stdin=b"ok\na\xff\n")
+
+
+def test_another_task_is_refused_by_name(models: tuple[Path, Path]) -> None:
+    assert "was trained to translate; use heedful translate" in refused("reply", "-m", models[0], stdin="a\n")
+
+
+def test_evaluate_measures_and_compares(models: tuple[Path, Path], tmp_path: Path) -> None:
+    done = heedful("evaluate", "-m", models[0], "--against", models[1], "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["pairs"] == 30
+    names = [m["name"] for m in report["metrics"]]
+    assert names == ["BLEU", "chrF2", "TER", "exact match", "perplexity"]
+    assert report["metrics"][0]["signature"].startswith("nrefs:1")
+    assert sum(b["items"] for b in report["by_source_length"]) == 30
+    assert 0 <= report["against"]["comparison"]["p"] <= 1
+    (tmp_path / "a.tsv").write_text("he falls now\til tombe maintenant\n" * 3)
+    shown = heedful("evaluate", "-m", models[0], "--data", tmp_path / "a.tsv", "--metric", "exact")
+    assert shown.returncode == 0, shown.stderr
+    assert "exact match" in shown.stdout
+    assert "no such metric" in refused("evaluate", "-m", models[0], "--metric", "blue")
