@@ -20,9 +20,13 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --editable '.[dev]'
 	touch $@
 
-## demo: train a small translator, translate, and show where it looked
-demo: $(READY)
+# A changed recipe makes another model: the old one goes.
+$(DEMO)/model.json: recipes/world-phrases.toml | $(READY)
+	rm -rf $(DEMO)
 	$(BIN)/heedful train recipes/world-phrases.toml --out $(DEMO)
+
+## demo: train a small translator, translate, and show where it looked
+demo: $(READY) $(DEMO)/model.json
 	@echo
 	@echo '$$ echo "$(SENTENCE)" | heedful translate -m $(DEMO)'
 	@echo "$(SENTENCE)" | $(BIN)/heedful translate -m $(DEMO)
@@ -44,14 +48,14 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-unit: $(READY)
+unit: $(READY) $(DEMO)/model.json
 	$(BIN)/python -m pytest --cov --cov-report=term
 
 ## test-slow: longer trainings and more kills
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow
 
-wheel: $(READY)
+wheel: $(READY) $(DEMO)/model.json
 	$(BIN)/python tests/wheel.py
 
 format: $(READY)
