@@ -39,7 +39,7 @@ def test_unseen_sentences_are_translated_exactly_and_the_looks_follow_the_gold(m
     pairs = world_pairs(world)["test"]
     outputs = translate(opened.model, [p.source for p in pairs], opened.words, opened.recipe.decoding)
     right = [p for p, o in zip(pairs, outputs, strict=True) if o == p.target]
-    assert len(right) / len(pairs) >= 0.9
+    assert len(right) / len(pairs) >= 0.94
     hits = words = 0
     for pair in right[:100]:
         found = trace(opened.model, pair.source, opened.words, opened.recipe.decoding, "demo")
@@ -47,7 +47,7 @@ def test_unseen_sentences_are_translated_exactly_and_the_looks_follow_the_gold(m
         for target in {t for _, t in pair.links or ()}:
             words += 1
             hits += (int(best[target]), target) in (pair.links or ())
-    assert hits / words >= 0.7  # an article looks at its noun, whose gender it needs
+    assert hits / words >= 0.85  # some articles look at their noun, whose gender they need
 
 
 def test_lines_in_are_lines_out(model: Path) -> None:
