@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file
 
+from heedful.training.checkpoint import under_way
 from test_cli import HEEDFUL, heedful
 
 RECIPE = """
@@ -42,6 +43,14 @@ def weights(folder: Path) -> dict[str, bytes]:
     return {name: t.numpy().tobytes() for name, t in load_file(folder / "model.safetensors").items()}
 
 
+def until_a_state_is_written(out: Path) -> None:
+    """Wait for a whole state: before the first one there is nothing to go on from, and nothing to refuse."""
+    deadline = time.monotonic() + 120
+    while not under_way(out):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that nobody disturbed."""
@@ -58,10 +67,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_bits(
 ) -> None:
     command: list[str | Path] = [HEEDFUL, "train", whole.parent / "r.toml", "--out", tmp_path / "m"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    states = tmp_path / "m" / "resume"
-    deadline = time.monotonic() + 120
-    while not (states.is_dir() and any(states.iterdir())) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    until_a_state_is_written(tmp_path / "m")
     os.kill(process.pid, how)
     _, said = process.communicate(timeout=120)
     assert process.returncode == (130 if how is signal.SIGINT else -how), said.decode()
@@ -77,10 +83,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_bits(
 def test_a_changed_recipe_over_a_run_under_way_is_refused(whole: Path, tmp_path: Path) -> None:
     command: list[str | Path] = [HEEDFUL, "train", whole.parent / "r.toml", "--out", tmp_path / "m"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    states = tmp_path / "m" / "resume"
-    deadline = time.monotonic() + 120
-    while not (states.is_dir() and any(states.iterdir())) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    until_a_state_is_written(tmp_path / "m")
     process.kill()
     process.wait()
     other = heedful("train", whole.parent / "r.toml", "model.dropout=0.3", "--out", tmp_path / "m")
