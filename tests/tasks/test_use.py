@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from test_cli import heedful, refused
+from test_cli import HEEDFUL, heedful, refused
 
 RECIPE = """
 [data.world]
@@ -127,3 +131,38 @@ def test_evaluate_measures_and_compares(models: tuple[Path, Path], tmp_path: Pat
     assert shown.returncode == 0, shown.stderr
     assert "exact match" in shown.stdout
     assert "no such metric" in refused("evaluate", "-m", models[0], "--metric", "blue")
+
+
+def test_a_long_file_has_a_bar_on_a_terminal_and_only_there(
+    models: tuple[Path, Path], tmp_path: Path
+) -> None:
+    long, short = tmp_path / "long.txt", tmp_path / "short.txt"
+    long.write_text("a cat sleeps\n\n" * 60)
+    short.write_text("a cat sleeps\n" * 9)
+    plain = heedful("translate", long, "-m", models[0])
+    assert plain.stderr == ""
+    output, shown = on_a_terminal("translate", long, "-m", models[0])
+    assert output == plain.stdout
+    assert "120/120" in shown
+    assert "/" not in on_a_terminal("translate", short, "-m", models[0])[1]
+
+
+def on_a_terminal(*words: str | Path) -> tuple[str, str]:
+    """What goes to stdout, a pipe, and what a terminal at stderr is shown."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([HEEDFUL, *words], stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # how Linux says that the other end is closed
+        while more := os.read(ours, 65_536):
+            shown += more
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    os.close(ours)
+    return output.decode(), shown.decode()
+
+
+def test_a_pipe_may_stand_for_a_file(models: tuple[Path, Path]) -> None:
+    command = f"'{HEEDFUL}' translate <(echo a cat sleeps) -m '{models[0]}'"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout == heedful("translate", "-m", models[0], stdin="a cat sleeps\n").stdout

@@ -1,14 +1,17 @@
-"""What the terminal shows while training: a bar with the time left, a line and samples at each validation."""
+"""What the terminal shows of long work: a bar with the time left; of training, figures and samples too."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from heedful.training.types import Ears, Report
+
+LONG = 100  # lines
 
 
 @contextmanager
@@ -30,7 +33,8 @@ def training() -> Iterator[Ears]:
             progress.update(job, total=total, completed=done, visible=True)
 
         def tick(step: int, loss: float) -> None:
-            progress.update(job, completed=step, loss=loss)
+            bound = max(progress.tasks[job].total or 0, step)  # an epoch may take a step more than the first
+            progress.update(job, total=bound, completed=step, loss=loss)
 
         def after(report: Report) -> None:
             console.print(_line(report))
@@ -40,6 +44,23 @@ def training() -> Iterator[Ears]:
                 console.print(f"    output     {sample.output}", style="dim", markup=False)
 
         yield Ears(begin, tick, after, lambda text: console.print(text, markup=False))
+
+
+@contextmanager
+def writing(total: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar for long files on a terminal, unless the lines themselves are shown there."""
+    console = Console(stderr=True)
+    short = total is not None and total < LONG
+    columns = (TextColumn("lines"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(
+        *columns,
+        console=console,
+        transient=True,
+        redirect_stdout=False,  # results stay where they belong
+        disable=short or not console.is_terminal or sys.stdout.isatty(),
+    ) as progress:
+        job = progress.add_task("lines", total=total)
+        yield lambda count: progress.advance(job, count)
 
 
 def _line(report: Report) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from heedful.cli.progress import writing
 from heedful.data.readers import read_lines
 from heedful.errors import DataError, ModelError
 
@@ -19,7 +20,7 @@ def write(
 ) -> None:
     """Write what the model makes of each line, in order."""
     for file in files:
-        if not file.is_file():
+        if not file.exists() or file.is_dir():
             raise DataError(f"{file}: there is no such file")
     from heedful.tasks.use import open_models, records, texts
 
@@ -29,14 +30,22 @@ def write(
     how = ready.decoding.model_copy(update=dict(asked))
     if how.n_best > 1 and how.method == "greedy":
         how = how.model_copy(update={"method": "beam", "beam": max(how.beam, how.n_best)})
-    for lines in _chunks(files):
-        if as_json:
-            for record in records(ready, lines, how):
-                print(json.dumps(record, ensure_ascii=False), flush=True)
-        else:
-            for several in texts(ready, lines, how):
-                print("\n".join(several))
-        sys.stdout.flush()
+    with writing(_count(files)) as tick:
+        for lines in _chunks(files):
+            if as_json:
+                for record in records(ready, lines, how, tick):
+                    print(json.dumps(record, ensure_ascii=False))
+            else:
+                for several in texts(ready, lines, how, tick):
+                    print("\n".join(several))
+            sys.stdout.flush()
+
+
+def _count(files: Sequence[Path]) -> int | None:
+    """How many lines there are to write; None where only the end of a pipe will tell."""
+    if not files or not all(file.is_file() for file in files):
+        return None
+    return sum(1 for file in files for _ in read_lines(file))
 
 
 def _chunks(files: Sequence[Path]) -> Iterator[list[str]]:

@@ -334,6 +334,11 @@ class TrainingConfig(Section):
     sampling: float = Field(
         0.0, ge=0.0, le=1.0, description="scheduled sampling: how often the model reads its own word"
     )
+    reinforce: float = Field(1.0, ge=0.0, description="hard attention: strength of what draws are taught")
+    entropy: float = Field(0.01, ge=0.0, description="hard attention: pay for weights that stay open")
+    expected: float = Field(
+        0.5, ge=0.0, le=1.0, description="hard attention: share of sentences that read the expectation"
+    )
     ema: Share = Field(0.0, description="use a moving average of the weights with this decay; 0: off")
     average: int = Field(0, ge=0, description="use the mean of the weights of the last validations; 0: off")
     validate_every: int = Field(0, ge=0, description="steps between validations; 0: once an epoch")

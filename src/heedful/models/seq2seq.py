@@ -63,6 +63,9 @@ class Seq2Seq(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.encoder = _encoder(config)
         self.decoder = _decoder(config, target)
+        self.baseline: Tensor  # the reward that hard attention's draws are measured against; NaN: none yet
+        if config.attention.placement == "hard":
+            self.register_buffer("baseline", torch.tensor(float("nan")))
         if config.initialise == "paper":
             initialise_as_printed(self)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -21,14 +21,15 @@ from heedful.decoding import Beam, Greedy, Hypothesis, Method, Sample, search
 from heedful.errors import TraceError
 from heedful.models import Seq2Seq, Stepped, Writer
 from heedful.record import Token, Trace
+from heedful.tasks import hard
 from heedful.training import Loss, Validation
 from heedful.training import Sample as Shown
 from heedful.training.watch import attention_warnings
 
 Split = Pairs | list[TextPair]
+Tick = Callable[[int], None]
 SHOWN = 3  # samples at each validation
 WATCHED = 32  # validation sentences whose attention is looked at
-ENTROPY = 0.01  # how much a hard look is paid for staying open
 
 
 class Vocabularies(NamedTuple):
@@ -85,7 +86,11 @@ class TextTask:
         assert batch.target is not None
         training = self.recipe.training
         gold = batch.target.ids[:, 1:]
-        stepped = model.score(batch, sampling=training.sampling if model.training else 0.0)
+        real = gold != PAD
+        draws = model.training and hard.draws(self.recipe)
+        soft = torch.rand(len(gold), device=gold.device) < training.expected if draws else None
+        watch = PLAIN if soft is None else hard.some_expected(soft)
+        stepped = model.score(batch, watch, sampling=training.sampling if model.training else 0.0)
         total = nn.functional.cross_entropy(
             stepped.logits.flatten(end_dim=1),
             gold.flatten(),
@@ -93,9 +98,11 @@ class TextTask:
             label_smoothing=training.smoothing if model.training else 0.0,
             reduction="sum",
         )
-        real = gold != PAD
         if model.training:
-            total = total + self._coverage(stepped, real) + self._reinforce(stepped, gold, real)
+            total = total + self._coverage(stepped, real)
+        if soft is not None:
+            logp = stepped.logits.log_softmax(dim=-1).gather(-1, gold[..., None]).squeeze(-1)
+            total = total + hard.reinforce(stepped.looks, logp, real, soft, model.baseline, training)
         return Loss(total, int(real.sum()))
 
     def _coverage(self, stepped: Stepped, real: Tensor) -> Tensor:
@@ -104,19 +111,6 @@ class TextTask:
             look.extra["coverage_loss"] for look in stepped.looks.values() if "coverage_loss" in look.extra
         ]
         return sum(((p.mean(dim=-1) * real).sum() for p in prices), start=stepped.logits.new_zeros(()))
-
-    def _reinforce(self, stepped: Stepped, gold: Tensor, real: Tensor) -> Tensor:
-        """Xu 2015, §4.1, where positions are sampled: `-(log p(y|s) - b) log p(s) - lambda H`."""
-        total = stepped.logits.new_zeros(())
-        sampled = [look.extra for look in stepped.looks.values() if "logp" in look.extra]
-        if not sampled or self.recipe.model.attention.read != "sample":
-            return total
-        logp = stepped.logits.detach().log_softmax(dim=-1).gather(-1, gold[..., None]).squeeze(-1)
-        gain = logp - logp[real].mean()
-        for extra in sampled:
-            chosen, entropy = extra["logp"].mean(dim=-1), extra["entropy"].mean(dim=-1)
-            total = total - ((gain * chosen + ENTROPY * entropy) * real).sum()
-        return total
 
     @torch.inference_mode()
     def validate(self, model: Seq2Seq) -> Validation:
@@ -159,14 +153,22 @@ def method(how: DecodingConfig) -> Method:
     return Greedy(how.max_length)
 
 
+def nothing(count: int) -> None:
+    """For whoever does not want to hear."""
+
+
 def answer(
     model: Writer,
     lines: Sequence[str],
     words: Vocabularies,
     how: DecodingConfig,
     watch: Watch = PLAIN,
+    tick: Tick = nothing,
 ) -> list[list[Hypothesis]]:
-    """Search outputs for each line, those of like length together; the order is kept."""
+    """Search outputs for each line, those of like length together; the order is kept.
+
+    `tick` hears how many lines more are done.
+    """
     if how.replace_unknown and watch.detail is Detail.NONE and model.alignment is not None:
         watch = Watch(Detail.WEIGHTS, frozenset({model.alignment}))
     ids = words.source.encode_all(lines)
@@ -176,6 +178,7 @@ def answer(
         rows = order[first : first + how.batch]
         batch = TextBatch(pad([ids[row] for row in rows]))
         found.update(zip(rows, search(model, batch, method(how), watch).best, strict=True))
+        tick(len(rows))
     return [found[i] for i in range(len(lines))]
 
 

@@ -12,7 +12,7 @@ from heedful.decoding import Ensemble, Hypothesis
 from heedful.errors import ModelError
 from heedful.models import Writer
 from heedful.tasks.folder import Opened, open_model
-from heedful.tasks.text import Vocabularies, answer, spoken
+from heedful.tasks.text import Tick, Vocabularies, answer, nothing, spoken
 
 
 class Ready(NamedTuple):
@@ -46,30 +46,33 @@ def _same_words(first: Opened, other: Opened) -> None:
 
 
 def outputs(
-    ready: Ready, lines: Sequence[str], how: DecodingConfig, watch: Watch = PLAIN
+    ready: Ready, lines: Sequence[str], how: DecodingConfig, watch: Watch = PLAIN, tick: Tick = nothing
 ) -> list[list[Hypothesis]]:
-    """The hypotheses of each line; a blank line has none."""
+    """The hypotheses of each line; a blank line has none. `tick` hears how many lines more are done."""
     full = [i for i, line in enumerate(lines) if line.strip()]
-    found = answer(ready.writer, [lines[i] for i in full], ready.words, how, watch)
+    tick(len(lines) - len(full))
+    found = answer(ready.writer, [lines[i] for i in full], ready.words, how, watch, tick)
     by_line = dict(zip(full, found, strict=True))
     return [by_line.get(i, []) for i in range(len(lines))]
 
 
-def texts(ready: Ready, lines: Sequence[str], how: DecodingConfig) -> list[list[str]]:
+def texts(ready: Ready, lines: Sequence[str], how: DecodingConfig, tick: Tick = nothing) -> list[list[str]]:
     """The texts of each line, best first; a blank line gives a blank line."""
     site, replace = ready.writer.alignment, how.replace_unknown
     return [
         [spoken(h, line, ready.words, site, replace) for h in found] or [""]
-        for line, found in zip(lines, outputs(ready, lines, how), strict=True)
+        for line, found in zip(lines, outputs(ready, lines, how, tick=tick), strict=True)
     ]
 
 
-def records(ready: Ready, lines: Sequence[str], how: DecodingConfig) -> list[dict[str, Any]]:
+def records(
+    ready: Ready, lines: Sequence[str], how: DecodingConfig, tick: Tick = nothing
+) -> list[dict[str, Any]]:
     """For programs: per line the tokens read, and for each output its tokens, scores and alignment."""
     site = ready.writer.alignment
     watch = Watch(Detail.WEIGHTS, frozenset({site})) if site is not None else PLAIN
     rows = []
-    for line, found in zip(lines, outputs(ready, lines, how, watch), strict=True):
+    for line, found in zip(lines, outputs(ready, lines, how, watch, tick), strict=True):
         source = ready.words.source.tokens(ready.words.source.encode(line)) if line.strip() else []
         rows.append(
             {"source": line, "tokens": source, "outputs": [_record(ready, line, h, how) for h in found]}
