@@ -14,6 +14,7 @@ ROOMS = (
     "errors",
     "config",
     "record",
+    "native",
     "data",
     "attention",
     "layers",

@@ -15,10 +15,11 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor, nn
 
+from heedful import native
 from heedful.attention.heads import Heads
 from heedful.attention.normalise import NORMALISERS, Normalise
 from heedful.attention.placements import Global, Place, Placement
-from heedful.attention.scores import CoverageAdditive, Dot, Score
+from heedful.attention.scores import Additive, CoverageAdditive, Dot, Score
 from heedful.attention.types import (
     EMPTY,
     PLAIN,
@@ -32,6 +33,7 @@ from heedful.attention.types import (
     without_last,
 )
 from heedful.errors import ShapeError, nearest
+from heedful.native import dropout
 from heedful.record import Kind, Site
 
 Longer = Literal["error", "ignore"]
@@ -145,6 +147,9 @@ class Attention(nn.Module):
         if detail is Detail.NONE and watch.edit is None and self._fusable(split):
             context = self._fused(split, memory, allowed)
             return self._joined(context, allowed.any(dim=-1)), Look(None), carry
+        if self._quick(split, memory, detail, watch):
+            context, weights = self._additive(split, memory, keep)
+            return context, Look(None if detail is Detail.NONE else weights), carry
         scores = self._scores(split, memory, carry)
         place = Place(split, at, extent(keep), rng)
         weights, extra = self.placement(scores, allowed, self.normalise, place)
@@ -153,7 +158,7 @@ class Attention(nn.Module):
         if self.sequential:
             extra = {**extra, "coverage_loss": coverage_loss(weights, carry["coverage"])}
             carry = {"coverage": carry["coverage"] + weights}
-        context = mix(F.dropout(weights, self.dropout, self.training), memory.values)
+        context = mix(dropout(weights, self.dropout, self.training), memory.values)
         return self._joined(context, weights.any(dim=-1)), _record(detail, weights, scores, extra), carry
 
     def _allowed(self, query: Tensor, keep: Tensor, allow: Tensor | None) -> Tensor:
@@ -170,20 +175,54 @@ class Attention(nn.Module):
             )
         return (keep[:, None, None, :] & allow[:, :, None, :]).expand(batch, queries, 1, count)
 
+    @property
+    def plain_additive(self) -> bool:
+        """Bahdanau's own: additive scores, softmax over the whole source, one head, no dropout just now."""
+        return (
+            type(self.score) is Additive
+            and self.heads is None
+            and self.normaliser == "softmax"
+            and isinstance(self.placement, Global)
+            and not (self.training and self.dropout > 0)
+        )
+
     def _fusable(self, query: Tensor) -> bool:
         """May torch's fused kernel stand in? It knows dot products under softmax over the whole source.
 
         Half precision on the CPU stays on the explicit path: there the kernel uses instructions that some
-        virtual machines announce but do not have, which kills the process.
+        virtual machines announce but do not have, which kills the process. And there the kernel drops weights
+        out more slowly than we do.
         """
         wide = query.dtype in (torch.float32, torch.float64) and not torch.is_autocast_enabled("cpu")
-        sound = query.device.type != "cpu" or wide
+        dropping = self.training and self.dropout > 0 and native.fits(query)
+        sound = query.device.type != "cpu" or (wide and not dropping)
         return (
             sound
             and isinstance(self.score, Dot)
             and self.normaliser == "softmax"
             and isinstance(self.placement, Global)
         )
+
+    def _quick(self, query: Tensor, memory: Memory, detail: Detail, watch: Watch) -> bool:
+        """May the additive kernel stand in? It leads no gradients back and shows weights, but no scores."""
+        return (
+            self.plain_additive
+            and not torch.is_grad_enabled()
+            and detail is not Detail.FULL
+            and watch.edit is None
+            and native.fits(query, memory.keys)
+            and not torch.is_autocast_enabled("cpu")
+        )
+
+    def _additive(self, query: Tensor, memory: Memory, keep: Tensor) -> tuple[Tensor, Tensor]:
+        assert isinstance(self.score, Additive)
+        batch, queries = query.shape[:2]
+        keys, values = memory.keys[:, :, 0].contiguous(), memory.values[:, :, 0].contiguous()
+        weights = query.new_empty(batch * queries, keys.shape[1])
+        context = query.new_empty(batch * queries, values.shape[2])
+        asked = self.score.query(query.flatten(end_dim=2))
+        native.additive(asked, keys, self.score.v, keep.contiguous(), values, weights, context)
+        return context.view(batch, queries, -1), weights.view(batch, queries, 1, -1)
 
     def _fused(self, query: Tensor, memory: Memory, allowed: Tensor) -> Tensor:
         assert isinstance(self.score, Dot)

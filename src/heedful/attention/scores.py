@@ -55,12 +55,15 @@ class Score(nn.Module):
 
 
 class Additive(Score):
-    """`v' tanh(W_q q + W_k k_i)` (Bahdanau 2015, appendix A.1.2). `W_k k_i` is computed once per sentence."""
+    """`v' tanh(W_q q + W_k k_i)` (Bahdanau 2015, appendix A.1.2). `W_k k_i` is computed once per sentence.
 
-    def __init__(self, query: int, key: int, hidden: int) -> None:
+    With `bias` it is `W_k k_i + b`, so that a look costs no more.
+    """
+
+    def __init__(self, query: int, key: int, hidden: int, bias: bool = False) -> None:
         super().__init__(query, key)
         self.query = nn.Linear(query, hidden, bias=False)
-        self.key = nn.Linear(key, hidden, bias=False)
+        self.key = nn.Linear(key, hidden, bias=bias)
         self.v = _vector(hidden)
 
     def keys(self, keys: RawKeys) -> Keys:
@@ -74,8 +77,8 @@ class Additive(Score):
 class CoverageAdditive(Additive):
     """`v' tanh(W_q q + W_k k_i + w_c C_i)` (See 2017, eq. 11): C_i is what key i has received so far."""
 
-    def __init__(self, query: int, key: int, hidden: int) -> None:
-        super().__init__(query, key, hidden)
+    def __init__(self, query: int, key: int, hidden: int, bias: bool = False) -> None:
+        super().__init__(query, key, hidden, bias)
         self.w_c = _vector(hidden)
 
     def covered(self, query: Query, keys: Keys, coverage: Scores) -> Scores:

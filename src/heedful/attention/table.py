@@ -5,7 +5,7 @@ from __future__ import annotations
 from heedful.attention.attention import Attention
 from heedful.attention.heads import Heads
 from heedful.attention.placements import Global, Hard, LocalM, LocalP, Placement, Uniform
-from heedful.attention.scores import SCORES, CoverageAdditive, Location, Score
+from heedful.attention.scores import SCORES, Additive, CoverageAdditive, Location, Score
 from heedful.config import AttentionConfig
 from heedful.record import Kind
 
@@ -15,7 +15,9 @@ WIDE = ("additive", "concat", "prod-relu", "concat-relu")  # scores with an inne
 def build_score(config: AttentionConfig, query: int, key: int) -> Score:
     """The score a config names, for queries and keys of these sizes."""
     if config.coverage:
-        return CoverageAdditive(query, key, config.hidden)
+        return CoverageAdditive(query, key, config.hidden, config.bias)
+    if config.score == "additive":
+        return Additive(query, key, config.hidden, config.bias)
     if config.score == "location":
         return Location(query, key, config.table)
     kind = SCORES[config.score]

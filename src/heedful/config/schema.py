@@ -142,6 +142,7 @@ class AttentionConfig(Section):
     placement: PlacementName = Field("global", description="which part of the source is weighed")
     hidden: PositiveInt = Field(128, description="inner width of additive, concat and the relu scores")
     heads: int = Field(0, ge=0, description="0: one look without projections; else multi-head")
+    bias: bool = Field(False, description="additive only: a bias inside the tanh, as in OpenNMT-py")
     coverage: bool = Field(False, description="additive only: remember what was read")
     read_end: bool = Field(True, description="may the source's end token be read?")
     dropout: Share = Field(0.0, description="share of the weights dropped in training")
@@ -157,6 +158,8 @@ class AttentionConfig(Section):
     def _fits_together(self) -> Self:
         if self.coverage and self.score != "additive":
             raise ValueError(f'coverage = true: needs score = "additive", not "{self.score}"')
+        if self.bias and self.score != "additive":
+            raise ValueError(f'bias = true: needs score = "additive", not "{self.score}"')
         if self.placement == "hard" and self.normaliser == "smoothed-softmax":
             raise ValueError('placement = "hard": draws from its weights, so smoothed-softmax cannot serve')
         return self
@@ -168,6 +171,7 @@ class EncoderConfig(Section):
     )
     layers: PositiveInt = Field(1, description="stacked layers")
     hidden: PositiveInt = Field(128, description="width (recurrent: of each direction)")
+    read_end: bool = Field(True, description="is the source's end token read at all?")
     bidirectional: bool = Field(True, description="recurrent: read from both ends")
     residual: bool = Field(False, description="recurrent: layers above the first add to their input")
     layer_norm: bool = Field(False, description="recurrent: normalise each layer's output")
@@ -175,6 +179,7 @@ class EncoderConfig(Section):
     heads: PositiveInt = Field(4, description="transformer: heads of its self-attention")
     feedforward: PositiveInt = Field(512, description="transformer: inner width of each layer")
     norm: Literal["pre", "post"] = Field("pre", description="transformer: where layers are normalised")
+    epsilon: float = Field(1e-5, gt=0.0, description="transformer: what a norm adds to the variance")
     positions: Literal["sinusoidal", "learned"] = Field("sinusoidal", description="conv, transformer")
     max_positions: PositiveInt = Field(512, description="learned positions: rows of the table")
 
@@ -191,6 +196,7 @@ class DecoderConfig(Section):
     heads: PositiveInt = Field(4, description="transformer: heads of every attention")
     feedforward: PositiveInt = Field(512, description="transformer: inner width of each layer")
     norm: Literal["pre", "post"] = Field("pre", description="transformer: where layers are normalised")
+    epsilon: float = Field(1e-5, gt=0.0, description="transformer: what a norm adds to the variance")
     positions: Literal["sinusoidal", "learned"] = Field("sinusoidal", description="conv, transformer")
     max_positions: PositiveInt = Field(512, description="learned positions: rows of the table")
     source: Literal["attention", "init", "every-step"] = Field(
@@ -207,7 +213,7 @@ class DecoderConfig(Section):
     )
     feed_start: Literal["zero", "look"] = Field("zero", description="feed = context: the first one")
     combine: bool = Field(False, description="look-update-generate: merge word and context first")
-    read_out: Literal["linear", "tanh", "deep", "maxout"] = Field(
+    read_out: Literal["linear", "affine", "tanh", "deep", "maxout"] = Field(
         "linear", description="from state, context and last word to the next word"
     )
     first: Literal["<s>", "</s>"] = Field("<s>", description="the token that begins an output")
@@ -280,10 +286,15 @@ def _decoder_misfits(model: ModelConfig) -> Iterator[str]:
         yield 'decoder.order = "conditional": is made of GRUs; take decoder.kind = "gru"'
     if decoder.feed != "none" and decoder.order != "update-look-generate":
         yield f'decoder.feed = "{decoder.feed}": belongs to decoder.order = "update-look-generate"'
-    if decoder.feed == "attentional" and decoder.read_out != "tanh":
-        yield 'decoder.feed = "attentional": needs decoder.read_out = "tanh", which makes that vector'
+    if decoder.feed == "attentional" and decoder.read_out not in ("tanh", "affine"):
+        yield (
+            'decoder.feed = "attentional": needs decoder.read_out = "tanh" (or "affine"), which makes'
+            " that vector"
+        )
     if decoder.combine and decoder.order != "look-update-generate":
         yield 'decoder.combine = true: belongs to decoder.order = "look-update-generate"'
+    if not encoder.read_end and not model.attention.read_end:
+        yield "encoder.read_end = false: no end is left for attention.read_end = false to close"
     if encoder.kernel % 2 == 0:
         yield f"encoder.kernel = {encoder.kernel}: must be odd, so that a filter has a middle"
 

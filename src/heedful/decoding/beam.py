@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from heedful import native
 from heedful.attention import Detail, Watch
 from heedful.data.batch import Padded, TextBatch
 from heedful.data.tokenizer import END
@@ -88,10 +89,9 @@ def beam_search(
             name: w.view(len(alive), how.size, *w.shape[1:])
             for name, w in step_weights(stepped.looks).items()
         }
-        logp = banned(stepped.logits[:, -1]).log_softmax(dim=-1).view(len(alive), how.size, -1)
-        logp = _only_forced(logp, prefix, alive, t)
+        ahead = _ahead(banned(stepped), how.size, prefix, alive, t)
         seen = covered + weights[site].mean(dim=2) if site is not None else covered
-        totals, tokens, parents = _choose(search, totals, logp, alive.tolist(), weights, seen, t)
+        totals, tokens, parents = _choose(search, totals, ahead, alive.tolist(), weights, seen, t)
         covered = seen.gather(1, parents[..., None].expand(-1, -1, seen.shape[-1]))
         going = _going(search, totals, alive.tolist(), t)
         if not going:
@@ -105,19 +105,30 @@ def beam_search(
     return [_returned(search, sentence, own) for sentence in range(batch.size)]
 
 
-def _only_forced(logp: Tensor, prefix: Padded | None, alive: Tensor, t: int) -> Tensor:
-    """Every word but the prefix's is impossible, where a sentence has one for this step."""
+class Ahead(NamedTuple):
+    """The words each row may go on with: no more of them than the beam is wide can be chosen."""
+
+    words: Tensor  # (place, beam, word)
+    logp: Tensor
+
+
+def _ahead(scores: Tensor, size: int, prefix: Padded | None, alive: Tensor, t: int) -> Ahead:
+    """Each row's likeliest words; every word but the prefix's is impossible, where a sentence has one."""
+    count = min(size, scores.shape[-1])
     if prefix is None or t >= prefix.ids.shape[1]:
-        return logp
-    forced, words = prefix.keep[alive, t], prefix.ids[alive, t]
-    other = torch.arange(logp.shape[-1], device=logp.device) != words[:, None]
-    return logp.masked_fill((forced[:, None] & other)[:, None], DEAD)
+        logp, words = native.top(scores, count)
+    else:
+        forced, given = prefix.keep[alive, t], prefix.ids[alive, t]
+        other = torch.arange(scores.shape[-1], device=scores.device) != given[:, None]
+        wrong = (forced[:, None] & other).repeat_interleave(size, dim=0)
+        logp, words = scores.log_softmax(dim=-1).masked_fill(wrong, DEAD).topk(count)
+    return Ahead(words.view(len(alive), size, -1), logp.view(len(alive), size, -1))
 
 
 def _choose(
     search: Search,
     totals: Tensor,
-    logp: Tensor,
+    ahead: Ahead,
     alive: list[int],
     weights: Mapping[str, Tensor],
     seen: Tensor,
@@ -127,30 +138,22 @@ def _choose(
 
     So a beam of one is greedy search, whatever the length penalty.
     """
-    size, vocabulary = logp.shape[1:]
-    flat = (totals[..., None] + logp).flatten(1)
-    best = flat.topk(min(size, flat.shape[1]), dim=1)
-    tokens, parents = best.indices % vocabulary, best.indices // vocabulary
+    size, count = ahead.words.shape[1:]
+    best = (totals[..., None] + ahead.logp).flatten(1).topk(size, dim=1)
+    tokens, parents = ahead.words.flatten(1).gather(1, best.indices), best.indices // count
+    own = ahead.logp.flatten(1).gather(1, best.indices)
     ends = (tokens == END) & best.values.isfinite()
     for place, rank in ends.nonzero().tolist():
         parent, total = int(parents[place, rank]), float(best.values[place, rank])
         source = search.lengths[alive[place]]
         score = _score(search.how, total, t + 1, seen[place, parent], source)
-        ending = Ending(score, t, parent, float(logp[place, parent, END]), END)
+        ending = Ending(score, t, parent, float(own[place, rank]), END)
         search.done[alive[place]].append(ending)
-    live = _widened(best.values.masked_fill(tokens == END, DEAD), size, DEAD)
-    tokens, parents = _widened(tokens, size, END), _widened(parents, size, 0)
-    rows = parents[..., None].expand(-1, -1, vocabulary)
-    own = logp.gather(1, rows).gather(2, tokens[..., None]).squeeze(2)
+    live = best.values.masked_fill(tokens == END, DEAD)
     search.steps.append(
         Step({sentence: place for place, sentence in enumerate(alive)}, tokens, parents, own, weights)
     )
     return live, tokens, parents
-
-
-def _widened(t: Tensor, size: int, fill: float | int) -> Tensor:
-    """Filled up to the beam's width, where a vocabulary has too few words for it."""
-    return torch.nn.functional.pad(t, (0, size - t.shape[1]), value=fill)
 
 
 def _score(how: Beam, total: float, length: int, seen: Tensor, source: int) -> float:

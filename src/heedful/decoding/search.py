@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Generator, Tensor
 
+from heedful import native
 from heedful.attention import PLAIN, Look, Watch
 from heedful.data.batch import Padded, TextBatch
 from heedful.data.tokenizer import END
@@ -34,7 +35,7 @@ def search(
     draws = how.n_best if isinstance(how, Sample) else 1
     rng = None
     if isinstance(how, Sample):
-        rng = Generator(device=batch.source.ids.device).manual_seed(how.seed)
+        rng = Generator(device=batch.source.ids.device).manual_seed(how.seed % 2**63)
     found: list[list[Hypothesis]] = [[] for _ in range(batch.size)]
     for _ in range(draws):
         for sentence, hypothesis in enumerate(_one_each(model, state, batch, how, watch, prefix, rng)):
@@ -69,9 +70,7 @@ def _one_each(
     chosen: list[Chosen] = []
     for t in range(how.max_length):
         stepped = model.step(state, last, watch)
-        logp = banned(stepped.logits[:, -1]).log_softmax(dim=-1)
-        picked = logp.argmax(dim=-1) if isinstance(how, Greedy) else _draw(logp, how, rng)
-        picked = _as_forced(picked, prefix, alive, t)
+        picked, logp = _pick(banned(stepped), how, rng, prefix, alive, t)
         chosen.append(Chosen.of(alive, picked, logp, stepped.looks))
         going = (picked != END).nonzero().squeeze(1)
         if len(going) == 0:
@@ -80,6 +79,24 @@ def _one_each(
         if len(going) < len(alive):
             state, last, alive = state.select(going, going), picked[going], alive[going]
     return unpadded(chosen, batch.source.lengths.tolist(), own_sites(model.sites))
+
+
+def _pick(
+    scores: Tensor,
+    how: Greedy | Sample,
+    rng: Generator | None,
+    prefix: Padded | None,
+    alive: Tensor,
+    t: int,
+) -> tuple[Tensor, Tensor]:
+    """The next word of each row, and its log-probability."""
+    if isinstance(how, Greedy) and prefix is None:
+        values, words = native.top(scores, 1)
+        return words[:, 0], values[:, 0]
+    logp = scores.log_softmax(dim=-1)
+    picked = logp.argmax(dim=-1) if isinstance(how, Greedy) else _draw(logp, how, rng)
+    picked = _as_forced(picked, prefix, alive, t)
+    return picked, logp.gather(-1, picked[:, None]).squeeze(1)
 
 
 def _as_forced(picked: Tensor, prefix: Padded | None, alive: Tensor, t: int) -> Tensor:

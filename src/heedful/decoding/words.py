@@ -11,15 +11,18 @@ from torch import Tensor, nn
 from heedful.attention import Look
 from heedful.data.tokenizer import END, PAD, START
 from heedful.decoding.types import Hypothesis
+from heedful.layers.state import Stepped, as_it_is
 from heedful.record import Site
 
 Own = frozenset[str]
 
 
-def banned(logits: Tensor) -> Tensor:
-    """Padding and the start token are never written."""
-    logits = logits.clone()
-    logits[..., [PAD, START]] = float("-inf")
+def banned(stepped: Stepped) -> Tensor:
+    """The last step's scores, (row, word); padding and the start token are never written."""
+    logits = stepped.logits[:, -1]
+    if stepped.output is as_it_is:  # somebody else may hold them
+        logits = logits.clone()
+    logits[:, PAD] = logits[:, START] = float("-inf")
     return logits
 
 
@@ -33,8 +36,7 @@ class Chosen(NamedTuple):
 
     @classmethod
     def of(cls, alive: Tensor, picked: Tensor, logp: Tensor, looks: Mapping[str, Look]) -> Chosen:
-        values = logp.gather(-1, picked[:, None]).squeeze(1)
-        return cls(alive.tolist(), picked.tolist(), values.tolist(), step_weights(looks))
+        return cls(alive.tolist(), picked.tolist(), logp.tolist(), step_weights(looks))
 
 
 def step_weights(looks: Mapping[str, Look]) -> dict[str, Tensor]:

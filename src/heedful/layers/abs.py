@@ -11,6 +11,7 @@ from heedful.attention import Watch, build_attention
 from heedful.config import ModelConfig
 from heedful.config.schema import encoder_width
 from heedful.data.tokenizer import START
+from heedful.layers.dropout import Dropout
 from heedful.layers.embedding import last_words, word_vectors
 from heedful.layers.readout import Output
 from heedful.layers.state import Read, State, Stepped, look_rows, one_by_one
@@ -61,7 +62,7 @@ class AbsDecoder(nn.Module):
         self.attention = build_attention(config.attention, query=query, key=key, site=CROSS)
         context = query if config.attention.heads else key
         self.hidden = nn.Linear(query, decoder.hidden)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         width = config.embedding if tied else decoder.hidden + context
         self.out = nn.Linear(decoder.hidden + context, width) if tied else nn.Identity()
         self.output = Output(width, embedding.num_embeddings, embedding if tied else None)
@@ -95,6 +96,6 @@ class AbsDecoder(nn.Module):
         h = torch.tanh(self.hidden(self.dropout(self.embedding(recent)).flatten(start_dim=2)))
         query = self.dropout(self.asking(recent)).flatten(start_dim=2)
         context, look, carry = look_rows(self.attention, query, state, CROSS, watch)
-        logits = self.output(self.out(self.dropout(torch.cat([h, context], dim=-1))))
+        said = self.out(self.dropout(torch.cat([h, context], dim=-1)))
         after = state.moved(ids.shape[1], cells=(recent[:, -1],), carry={CROSS: carry})
-        return Stepped(logits, after, {CROSS: look}, {"context": context})
+        return Stepped(said, after, {CROSS: look}, {"context": context}, self.output)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from heedful.attention import Carry, Look, Watch, build_attention
 from heedful.config import ModelConfig
 from heedful.config.schema import encoder_width
+from heedful.layers.dropout import Dropout
 from heedful.layers.embedding import Positions
 from heedful.layers.modules import Modules
 from heedful.layers.readout import Output
@@ -34,7 +35,7 @@ class ConvEncoder(nn.Module):
             nn.Conv1d(encoder.hidden, 2 * encoder.hidden, encoder.kernel, padding=encoder.kernel // 2)
             for _ in range(encoder.layers)
         )
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, inputs: Float[Tensor, "batch key input"], keep: Bool[Tensor, "batch key"]) -> Read:
         """Padding is zeroed before every filter, so that a sentence never feels its neighbours' length."""
@@ -69,7 +70,7 @@ class ConvDecoder(nn.Module):
             for depth in range(decoder.layers)
         )
         self.answers = Modules(nn.Linear(context, decoder.hidden) for _ in self.filters)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.out = nn.Linear(decoder.hidden, config.embedding)
         self.output = Output(config.embedding, embedding.num_embeddings, embedding if tied else None)
 
@@ -113,5 +114,5 @@ class ConvDecoder(nn.Module):
             site = f"cross.{depth}"
             context, looks[site], carry[site] = look_rows(self.looks[depth], query, state, site, watch)
             x = ((gated + self.answers[depth](context)) * HALF + x) * HALF
-        logits = self.output(self.dropout(self.out(x)))
-        return Stepped(logits, state.moved(ids.shape[1], cells=tuple(cells), carry=carry), looks)
+        after = state.moved(ids.shape[1], cells=tuple(cells), carry=carry)
+        return Stepped(self.dropout(self.out(x)), after, looks, output=self.output)

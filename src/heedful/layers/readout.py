@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from heedful.config import ModelConfig
+from heedful.layers.dropout import Dropout
 
 Wide = Float[Tensor, "row query width"]
 
@@ -26,15 +27,16 @@ class Output(nn.Module):
         else:
             self.weight = cast(nn.Parameter, tied.weight)
 
-    def forward(self, x: Wide) -> Float[Tensor, "row query vocab"]:
+    def forward(self, x: Float[Tensor, "*row width"]) -> Float[Tensor, "*row vocab"]:
         return nn.functional.linear(x, self.weight, self.bias)
 
 
 class ReadOut(nn.Module):
-    """Four read-outs over the parts that are there (a model without attention has no context).
+    """Five read-outs over the parts that are there (a model without attention has no context).
 
     - `linear`: `W_o [s; c] + b`
     - `tanh`: `W_o tanh(W_c [c; s])`, whose inner vector is Luong's attentional vector
+    - `affine`: `W_o (W_c [c; s] + b)`, as OpenNMT-py makes that vector beside additive attention
     - `deep`: `L_o tanh(L_s s + L_y emb + L_c c)`
     - `maxout`: `L_o max of pairs of (U s + V emb + C c)` (Bahdanau 2015, appendix A.2.2)
     """
@@ -45,7 +47,7 @@ class ReadOut(nn.Module):
         super().__init__()
         self.kind = config.decoder.read_out
         state, word = config.decoder.hidden, config.embedding
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         parts = [state, context] if context else [state]
         if self.kind == "linear":
             self.output = Output(sum(parts), vocabulary)
@@ -53,6 +55,8 @@ class ReadOut(nn.Module):
         inner = word if tied is not None else state
         if self.kind == "tanh":
             self.inner = nn.Linear(sum(parts), inner, bias=False)
+        elif self.kind == "affine":
+            self.inner = nn.Linear(sum(parts), inner)
         else:
             self.inner = nn.Linear(sum(parts) + word, inner * (2 if self.kind == "maxout" else 1))
         self.inner_width = inner
@@ -64,15 +68,16 @@ class ReadOut(nn.Module):
         context: Float[Tensor, "row query context"] | None,
         word: Float[Tensor, "row query word"],
     ) -> tuple[Tensor, Tensor | None]:
-        """The logits, and the attentional vector where the kind has one."""
+        """What the output matrix is applied to, and the attentional vector where the kind has one."""
         parts = [state] if context is None else [state, context]
         if self.kind == "linear":
-            return self.output(self.dropout(torch.cat(parts, dim=-1))), None
-        if self.kind == "tanh":
-            vector = torch.tanh(self.inner(torch.cat(parts, dim=-1)))
-            return self.output(self.dropout(vector)), vector
+            return self.dropout(torch.cat(parts, dim=-1)), None
+        if self.kind in ("tanh", "affine"):
+            vector = self.inner(torch.cat(parts, dim=-1))
+            vector = torch.tanh(vector) if self.kind == "tanh" else vector
+            return self.dropout(vector), vector
         mixed = self.inner(torch.cat([*parts, word], dim=-1))
         if self.kind == "deep":
-            return self.output(self.dropout(torch.tanh(mixed))), None
+            return self.dropout(torch.tanh(mixed)), None
         pairs = mixed.view(*mixed.shape[:-1], self.inner_width, 2)
-        return self.output(self.dropout(pairs.amax(dim=-1))), None
+        return self.dropout(pairs.amax(dim=-1)), None

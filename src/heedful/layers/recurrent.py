@@ -10,7 +10,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from heedful import native
 from heedful.config import EncoderConfig
+from heedful.layers.dropout import Dropout
+from heedful.layers.gru_packed import gru_packed, last_states, run
 from heedful.layers.modules import Modules
 from heedful.layers.state import Read
 
@@ -42,8 +45,9 @@ class Stack(nn.Module):
             CELLS[kind](input if depth == 0 else hidden, hidden, batch_first=True) for depth in range(layers)
         )
         self.norms = Modules(nn.LayerNorm(hidden) for _ in range(layers if layer_norm else 0))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.residual = residual
+        self.bytes: list[tuple[native.Int8, native.Int8]] = []  # see `to_bytes`
 
     @property
     def per_layer(self) -> int:
@@ -59,12 +63,36 @@ class Stack(nn.Module):
         for depth, rnn in enumerate(self.layers):
             mine = state[depth * self.per_layer : (depth + 1) * self.per_layer]
             given = x if depth == 0 else self.dropout(x)
-            out, last = rnn(given, _packed(mine))
+            quick = self._quick(given)
+            out, last = self._one(depth, given, mine) if quick else rnn(given, _packed(mine))
             if self.norms:
                 out = self.norms[depth](out)
             x = out + x if self.residual and depth else out
             after += [t.squeeze(0) for t in (last if isinstance(last, tuple) else (last,))]
         return x, tuple(after)
+
+    def _quick(self, x: Tensor) -> bool:
+        """May the kernels take this step? They do one at a time, of GRUs, and lead no gradients back."""
+        free = not torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
+        return self.kind == "gru" and x.shape[1] == 1 and free and native.fits(x)
+
+    def to_bytes(self) -> None:
+        """Hold the GRUs' matrices in bytes too, for single steps."""
+        if self.kind == "gru":
+            self.bytes = [_in_bytes(rnn.all_weights[0]) for rnn in self.layers]
+
+    def _one(self, depth: int, x: Tensor, mine: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        """One GRU step without the machinery that torch starts for it."""
+        h = mine[0].contiguous()
+        if self.bytes:
+            gi, gh = self.bytes[depth][0](x[:, 0]), self.bytes[depth][1](h)
+        else:
+            into, hidden, into_bias, hidden_bias = self.layers[depth].all_weights[0]
+            gi = nn.functional.linear(x[:, 0], into, into_bias)
+            gh = nn.functional.linear(h, hidden, hidden_bias)
+        out = torch.empty_like(h)
+        native.gru(gi, gh, h, out, torch.empty_like(gi))
+        return out[:, None], out[None]
 
     def top(self, state: tuple[Tensor, ...]) -> Float[Tensor, "row hidden"]:
         """The hidden state of the top layer: what asks before the stack has moved."""
@@ -97,8 +125,9 @@ class RecurrentEncoder(nn.Module):
         self.norms = Modules(
             nn.LayerNorm(self.width) for _ in range(config.layers if config.layer_norm else 0)
         )
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.residual = config.residual
+        self.bytes: list[list[tuple[native.Int8, native.Int8]]] = []  # see `to_bytes`
 
     def forward(self, inputs: Float[Tensor, "batch key input"], keep: Bool[Tensor, "batch key"]) -> Read:
         packed = pack_padded_sequence(inputs, keep.sum(dim=1).cpu(), batch_first=True, enforce_sorted=False)
@@ -107,14 +136,52 @@ class RecurrentEncoder(nn.Module):
         x: Tensor = packed.data
         for depth, rnn in enumerate(self.layers):
             given = x if depth == 0 else self.dropout(x)
-            out, last = rnn(_with(packed, given))
-            h, *c = last if isinstance(last, tuple) else (last,)
-            hidden.append(_beside(h))
-            cells += [_beside(cell) for cell in c]
-            data = self.norms[depth](out.data) if self.norms else out.data
+            if self._quick(given):
+                data, h = self._packed(depth, given, packed)
+                hidden.append(h)
+            else:
+                out, last = rnn(_with(packed, given))
+                h, *c = last if isinstance(last, tuple) else (last,)
+                hidden.append(_beside(h))
+                cells += [_beside(cell) for cell in c]
+                data = out.data
+            data = self.norms[depth](data) if self.norms else data
             x = data + x if self.residual and depth else data
         states, _ = pad_packed_sequence(_with(packed, x), batch_first=True, total_length=keep.shape[1])
         return Read(states, states, keep, tuple(hidden), tuple(cells))
+
+    def _quick(self, x: Tensor) -> bool:
+        """May `gru_packed` read? It knows GRUs."""
+        free = not torch.is_autocast_enabled("cpu")
+        return isinstance(self.layers[0], nn.GRU) and free and native.fits(x)
+
+    def to_bytes(self) -> None:
+        """Hold the GRUs' matrices in bytes, for reading without gradients."""
+        if isinstance(self.layers[0], nn.GRU):
+            self.bytes = [[_in_bytes(each) for each in rnn.all_weights] for rnn in self.layers]
+
+    def _packed(self, depth: int, x: Tensor, packed: PackedSequence) -> tuple[Tensor, Tensor]:
+        """One layer by `gru_packed`: states at every word, and the last ones, directions side by side."""
+        sizes, back = packed.batch_sizes.tolist(), packed.unsorted_indices
+        outs, lasts = [], []
+        for direction, weights in enumerate(self.layers[depth].all_weights):
+            reverse = direction == 1
+            if self.bytes:
+                into, hidden = self.bytes[depth][direction]
+                gi = into(x)
+                before = gi.new_empty(len(gi), gi.shape[1] // 3)
+                out = run(gi, sizes, hidden, reverse, before, torch.empty_like(gi), torch.empty_like(gi))
+            else:
+                gi = nn.functional.linear(x, weights[0], weights[2])
+                out = gru_packed(gi, weights[1], weights[3], sizes, reverse)
+            outs.append(out)
+            lasts.append(last_states(out, sizes, reverse))
+        return torch.cat(outs, dim=-1), torch.cat(lasts, dim=-1)[back]
+
+
+def _in_bytes(weights: list[nn.Parameter]) -> tuple[native.Int8, native.Int8]:
+    into, hidden, into_bias, hidden_bias = weights
+    return native.Int8(into, into_bias), native.Int8(hidden, hidden_bias)
 
 
 def _with(packed: PackedSequence, data: Tensor) -> PackedSequence:

@@ -6,9 +6,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful.attention import Attention, Carry, Look, Watch, build_attention
+from heedful import native
+from heedful.attention import EMPTY, Additive, Attention, Carry, Detail, Look, Watch, build_attention
 from heedful.config import ModelConfig
 from heedful.config.schema import encoder_width
+from heedful.layers.dropout import Dropout
+from heedful.layers.gru_steps import Mode, Weights, gru_steps
 from heedful.layers.readout import ReadOut
 from heedful.layers.recurrent import Stack
 from heedful.layers.start import Start
@@ -30,7 +33,7 @@ class RecurrentDecoder(nn.Module):
         decoder = config.decoder
         self.config = decoder
         self.embedding = embedding
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.attention: Attention | None = None
         word, hidden, wide = config.embedding, decoder.hidden, encoder_width(config)
         context = {"attention": wide, "every-step": hidden, "init": 0}[decoder.source]
@@ -126,7 +129,10 @@ class RecurrentDecoder(nn.Module):
     def write(self, state: State, ids: Int[Tensor, "row query"], watch: Watch) -> Stepped:
         """Go on with these words: at once where nothing depends on the looks, else one by one."""
         if not self.parallel and ids.shape[1] > 1:
-            return one_by_one(self.write, state, ids, watch)
+            mode = self._quick_mode(state, watch)
+            return (
+                one_by_one(self.write, state, ids, watch) if mode is None else self._quick(mode, state, ids)
+            )
         words = self.dropout(self.embedding(ids))
         if self.attention is None:
             return self._without_attention(state, words)
@@ -147,8 +153,8 @@ class RecurrentDecoder(nn.Module):
             context = context.expand(-1, words.shape[1], -1)
             inputs = torch.cat([words, context], dim=-1)
         tops, cells = self.stack(inputs, state.cells)
-        logits, _ = self.read_out(tops, context, words)
-        return Stepped(logits, state.moved(words.shape[1], cells=cells), {})
+        said, _ = self.read_out(tops, context, words)
+        return Stepped(said, state.moved(words.shape[1], cells=cells), {}, output=self.read_out.output)
 
     def _update_look_generate(
         self, state: State, words: Float[Tensor, "row query word"], watch: Watch
@@ -157,11 +163,11 @@ class RecurrentDecoder(nn.Module):
         inputs = words if state.feed is None else torch.cat([words, state.feed[:, None]], dim=-1)
         tops, cells = self.stack(inputs, state.cells)
         context, look, carry = self._look(tops, state, watch)
-        logits, vector = self.read_out(tops, context, words)
+        said, vector = self.read_out(tops, context, words)
         feed = None
         if self.config.feed != "none":
             feed = (context if self.config.feed == "context" else _must(vector))[:, -1]
-        return self._stepped(logits, state, cells, look, carry, context, feed)
+        return self._stepped(said, state, cells, look, carry, context, feed)
 
     def _look_update_generate(
         self, state: State, words: Float[Tensor, "row query word"], watch: Watch
@@ -172,8 +178,8 @@ class RecurrentDecoder(nn.Module):
         if self.config.combine:
             inputs = torch.tanh(self.combine(inputs))
         tops, cells = self.stack(inputs, state.cells)
-        logits, _ = self.read_out(tops, context, words)
-        return self._stepped(logits, state, cells, look, carry, context)
+        said, _ = self.read_out(tops, context, words)
+        return self._stepped(said, state, cells, look, carry, context)
 
     def _look_generate_update(
         self, state: State, words: Float[Tensor, "row query word"], watch: Watch
@@ -189,8 +195,8 @@ class RecurrentDecoder(nn.Module):
             _, cells = self.stack(inputs, cells)
         tops = self.stack.top(cells)[:, None]
         context, look, carry = self._look(tops, state, watch)
-        logits, _ = self.read_out(tops, context, words)
-        return self._stepped(logits, state, cells, look, carry, context, context[:, -1])
+        said, _ = self.read_out(tops, context, words)
+        return self._stepped(said, state, cells, look, carry, context, context[:, -1])
 
     def _conditional(self, state: State, words: Float[Tensor, "row query word"], watch: Watch) -> Stepped:
         """nmtpy, Nematus: `s' = GRU1(emb(y_{t-1}), s_{t-1})`, `c_t = look(s')`, `s_t = GRU2(c_t, s')`.
@@ -200,8 +206,66 @@ class RecurrentDecoder(nn.Module):
         between, cells = self.stack(words, state.cells)
         context, look, carry = self._look(between, state, watch)
         tops, last = self.second(context, between.transpose(0, 1).contiguous())
-        logits, _ = self.read_out(tops, context, words)
-        return self._stepped(logits, state, (*cells[:-1], last.squeeze(0)), look, carry, context)
+        said, _ = self.read_out(tops, context, words)
+        return self._stepped(said, state, (*cells[:-1], last.squeeze(0)), look, carry, context)
+
+    def _quick_mode(self, state: State, watch: Watch) -> Mode | None:
+        """How `gru_steps` would take many steps, if it can."""
+        attention, stack = self.attention, self.stack
+        known = (
+            attention is not None
+            and attention.plain_additive
+            and watch.edit is None
+            and watch.detail_at(CROSS) is Detail.NONE
+            and (stack.kind, len(stack.layers), len(stack.norms)) == ("gru", 1, 0)
+            and native.fits(*state.cells)
+            and not torch.is_autocast_enabled("cpu")
+        )
+        if not known or self.config.combine:
+            return None
+        if self.order == "look-update-generate":
+            return "look first"
+        if self.order == "conditional":
+            return "conditional"
+        if self.order == "update-look-generate" and self.config.feed == "context":
+            return "feed context"
+        vector = self.config.feed == "attentional" and self.read_out.kind == "tanh"
+        return "feed vector" if self.order == "update-look-generate" and vector else None
+
+    def _quick(self, mode: Mode, state: State, ids: Int[Tensor, "row query"]) -> Stepped:
+        """All steps by `gru_steps`; what words bring and what is read out are computed for all at once."""
+        attention, memory = self.attention, state.memory[CROSS]
+        assert attention is not None
+        assert isinstance(attention.score, Additive)
+        words = self.dropout(self.embedding(ids))
+        into, hidden, into_bias, hidden_bias = self.stack.layers[0].all_weights[0]
+        bring, fed = into[:, : words.shape[-1]], into[:, words.shape[-1] :]
+        weights = Weights(hidden, hidden_bias, attention.score.query.weight, attention.score.v, fed)
+        if mode == "feed vector":
+            weights = weights._replace(mix=self.read_out.inner.weight)
+        elif mode == "conditional":
+            fed, hidden2, fed_bias, hidden2_bias = self.second.all_weights[0]
+            weights = weights._replace(fed=fed, fed_bias=fed_bias, hidden2=hidden2, hidden2_bias=hidden2_bias)
+        (start,) = state.cells
+        written = gru_steps(
+            mode,
+            nn.functional.linear(words, bring, into_bias),
+            start,
+            start.new_zeros(len(start), 0) if state.feed is None else state.feed,
+            memory.keys[:, :, 0],
+            memory.values[:, :, 0],
+            memory.keep,
+            weights,
+        )
+        states, contexts, vectors = written
+        feed = None
+        if mode == "feed vector":
+            said, feed = self.read_out.dropout(vectors), vectors[:, -1]
+        else:
+            said, _ = self.read_out(states, contexts, words)
+            feed = contexts[:, -1] if mode == "feed context" else None
+        carry = state.carry.get(CROSS, EMPTY)
+        return self._stepped(said, state, (states[:, -1],), Look(None), carry, contexts, feed)
 
     def _look(self, query: Tensor, state: State, watch: Watch) -> tuple[Tensor, Look, Carry]:
         assert self.attention is not None
@@ -209,7 +273,7 @@ class RecurrentDecoder(nn.Module):
 
     def _stepped(
         self,
-        logits: Tensor,
+        said: Tensor,
         state: State,
         cells: tuple[Tensor, ...],
         look: Look,
@@ -217,8 +281,8 @@ class RecurrentDecoder(nn.Module):
         context: Tensor,
         feed: Tensor | None = None,
     ) -> Stepped:
-        after = state.moved(logits.shape[1], cells=cells, carry={CROSS: carry}, feed=feed)
-        return Stepped(logits, after, {CROSS: look}, {"context": context})
+        after = state.moved(said.shape[1], cells=cells, carry={CROSS: carry}, feed=feed)
+        return Stepped(said, after, {CROSS: look}, {"context": context}, self.read_out.output)
 
 
 def _must(t: Tensor | None) -> Tensor:

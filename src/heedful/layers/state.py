@@ -90,13 +90,27 @@ def _rows_of(carry: Carry, rows: Tensor, beam: int) -> Carry:
     return {name: t.flatten(0, 1)[rows].view(-1, beam, *t.shape[2:]) for name, t in carry.items()}
 
 
-class Stepped(NamedTuple):
-    """What steps give: scores of the next words, the state after them, looks by site, what was in between."""
+def as_it_is(said: Tensor) -> Tensor:
+    """The output of whatever gives its logits itself."""
+    return said
 
-    logits: Float[Tensor, "row query vocab"]
+
+class Stepped(NamedTuple):
+    """What steps give: what scores the next words, the state after them, looks by site, what was in between.
+
+    `logits` is the last matrix times `said`. It is the largest product of most models, and computed only
+    where it is asked for: training wants it for real positions alone, in pieces.
+    """
+
+    said: Float[Tensor, "row query width"]
     state: State
     looks: Mapping[str, Look]
     inner: Mapping[str, Tensor] = MappingProxyType({})
+    output: Callable[[Tensor], Tensor] = as_it_is
+
+    @property
+    def logits(self) -> Float[Tensor, "row query vocab"]:
+        return self.output(self.said)
 
 
 def look_rows(
@@ -169,8 +183,9 @@ def join_steps(steps: list[Stepped]) -> Stepped:
     if len(steps) == 1:
         return steps[0]
     return Stepped(
-        torch.cat([s.logits for s in steps], dim=1),
+        torch.cat([s.said for s in steps], dim=1),
         steps[-1].state,
         {site: side_by_side([s.looks[site] for s in steps]) for site in steps[0].looks},
         {name: torch.cat([s.inner[name] for s in steps], dim=1) for name in steps[0].inner},
+        steps[0].output,
     )

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from heedful.attention import Attention, Heads, Look, Memory, ScaledDot, Watch, causal
 from heedful.config import DecoderConfig, EncoderConfig, ModelConfig
 from heedful.config.schema import encoder_width
+from heedful.layers.dropout import Dropout
 from heedful.layers.embedding import Positions
 from heedful.layers.modules import Modules
 from heedful.layers.readout import Output
@@ -31,17 +32,17 @@ class FeedForward(nn.Sequential):
     """`W_2 relu(W_1 x)`, position by position."""
 
     def __init__(self, width: int, inner: int, dropout: float) -> None:
-        super().__init__(nn.Linear(width, inner), nn.ReLU(), nn.Dropout(dropout), nn.Linear(inner, width))
+        super().__init__(nn.Linear(width, inner), nn.ReLU(), Dropout(dropout), nn.Linear(inner, width))
 
 
 class Residual(nn.Module):
     """A part with its norm: `x + part(norm(x))` (pre) or `norm(x + part(x))` (post)."""
 
-    def __init__(self, width: int, pre: bool, dropout: float) -> None:
+    def __init__(self, width: int, pre: bool, dropout: float, epsilon: float = 1e-5) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(width)
+        self.norm = nn.LayerNorm(width, eps=epsilon)
         self.pre = pre
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def before(self, x: Wide) -> Wide:
         normed: Tensor = self.norm(x) if self.pre else x
@@ -61,9 +62,9 @@ class Layer(nn.Module):
         width, pre = config.hidden, config.norm == "pre"
         self.self_site = f"{name}.self"
         self.self_attention = multi_head(config.heads, width, width, dropout, self.self_site, "self")
-        self.around_self = Residual(width, pre, dropout)
+        self.around_self = Residual(width, pre, dropout, config.epsilon)
         self.feed_forward = FeedForward(width, config.feedforward, dropout)
-        self.around_feed = Residual(width, pre, dropout)
+        self.around_feed = Residual(width, pre, dropout, config.epsilon)
 
     def feed(self, x: Wide) -> Wide:
         return self.around_feed.after(x, self.feed_forward(self.around_feed.before(x)))
@@ -78,7 +79,7 @@ class DecoderLayer(Layer):
         self.cross_attention = multi_head(
             config.heads, config.hidden, source, dropout, self.cross_site, "cross"
         )
-        self.around_cross = Residual(config.hidden, config.norm == "pre", dropout)
+        self.around_cross = Residual(config.hidden, config.norm == "pre", dropout, config.epsilon)
 
 
 class TransformerEncoder(nn.Module):
@@ -93,8 +94,8 @@ class TransformerEncoder(nn.Module):
         self.layers = Modules(
             Layer(encoder, config.dropout, f"enc.{depth}") for depth in range(encoder.layers)
         )
-        self.last_norm = nn.LayerNorm(encoder.hidden) if encoder.norm == "pre" else nn.Identity()
-        self.dropout = nn.Dropout(config.dropout)
+        self.last_norm = _last_norm(encoder)
+        self.dropout = Dropout(config.dropout)
 
     @property
     def sites(self) -> tuple[Site, ...]:
@@ -128,8 +129,8 @@ class TransformerDecoder(nn.Module):
         self.layers = Modules(
             DecoderLayer(decoder, config.dropout, f"dec.{depth}", source) for depth in range(decoder.layers)
         )
-        self.last_norm = nn.LayerNorm(decoder.hidden) if decoder.norm == "pre" else nn.Identity()
-        self.dropout = nn.Dropout(config.dropout)
+        self.last_norm = _last_norm(decoder)
+        self.dropout = Dropout(config.dropout)
         width = config.embedding if tied else decoder.hidden
         self.out = _entrance(decoder.hidden, config.embedding) if tied else nn.Identity()
         self.output = Output(width, embedding.num_embeddings, embedding if tied else None)
@@ -181,8 +182,13 @@ class TransformerDecoder(nn.Module):
                 layer.cross_attention, layer.around_cross.before(x), state, cross, watch
             )
             x = layer.feed(layer.around_cross.after(x, part))
-        logits = self.output(self.out(self.last_norm(x)))
-        return Stepped(logits, state.moved(steps, cache=cache), looks)
+        said = self.out(self.last_norm(x))
+        return Stepped(said, state.moved(steps, cache=cache), looks, output=self.output)
+
+
+def _last_norm(config: EncoderConfig | DecoderConfig) -> nn.Module:
+    """What ends a stack that is normalised before each part."""
+    return nn.LayerNorm(config.hidden, eps=config.epsilon) if config.norm == "pre" else nn.Identity()
 
 
 def _entrance(given: int, wanted: int) -> nn.Module:

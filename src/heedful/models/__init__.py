@@ -2,7 +2,8 @@
 
 from heedful.layers.state import State, Stepped
 from heedful.models.build import build
+from heedful.models.int8 import to_int8
 from heedful.models.seq2seq import Seq2Seq
 from heedful.models.writer import Writer
 
-__all__ = ["Seq2Seq", "State", "Stepped", "Writer", "build"]
+__all__ = ["Seq2Seq", "State", "Stepped", "Writer", "build", "to_int8"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Generator, Tensor, nn
 
 from heedful.attention import PLAIN, Look, Watch
+from heedful.attention.types import without_last
 from heedful.config import ModelConfig
 from heedful.config.schema import RECURRENT
 from heedful.data.batch import TextBatch
@@ -16,6 +17,7 @@ from heedful.data.tokenizer import END, START
 from heedful.errors import ShapeError
 from heedful.layers.abs import AbsDecoder, EmbeddingEncoder
 from heedful.layers.convolution import ConvDecoder, ConvEncoder
+from heedful.layers.dropout import Dropout
 from heedful.layers.embedding import word_vectors
 from heedful.layers.recurrent import RecurrentEncoder
 from heedful.layers.recurrent_decoder import RecurrentDecoder
@@ -60,7 +62,7 @@ class Seq2Seq(nn.Module):
                 f" and the target {target_size}"
             )
         self.embedding = target if config.tie == "all" else word_vectors(source_size, config.embedding)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.encoder = _encoder(config)
         self.decoder = _decoder(config, target)
         self.baseline: Tensor  # the reward that hard attention's draws are measured against; NaN: none yet
@@ -89,12 +91,13 @@ class Seq2Seq(nn.Module):
     def encode(self, batch: TextBatch, watch: Watch = PLAIN) -> tuple[State, Mapping[str, Look]]:
         """Read the source; gives the state before the first word, and the encoder's own looks."""
         source = batch.source
+        keep = source.keep if self.config.encoder.read_end else _without_end(source.keep)
         words = self.dropout(self.embedding(source.ids))
         read: Read
         if isinstance(self.encoder, TransformerEncoder):
-            read = self.encoder(words, source.keep, watch)
+            read = self.encoder(words, keep, watch)
         else:
-            read = self.encoder(words, source.keep)
+            read = self.encoder(words, keep)
         return self.decoder.begin(read), read.looks
 
     def step(self, state: State, last: Int[Tensor, "row"], watch: Watch = PLAIN) -> Stepped:
@@ -132,6 +135,12 @@ class Seq2Seq(nn.Module):
             state = steps[-1].state
             own = steps[-1].logits[:, 0].detach().argmax(dim=-1)
         return join_steps(steps)
+
+
+def _without_end(keep: Bool[Tensor, "batch key"]) -> Bool[Tensor, "batch key"]:
+    """The source without its end token; one that has nothing else keeps it."""
+    inner = without_last(keep)
+    return torch.where(inner.any(dim=1, keepdim=True), inner, keep)
 
 
 def initialise_as_printed(model: nn.Module) -> None:

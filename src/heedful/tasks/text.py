@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from heedful.attention import PLAIN, Detail, Watch
 from heedful.config import DecodingConfig, Recipe
@@ -19,6 +20,8 @@ from heedful.data.readers import Pairs, TextPair, open_pairs, world_pairs
 from heedful.data.tokenizer import END, PAD, UNK, Tokenizer, learn_both
 from heedful.decoding import Beam, Greedy, Hypothesis, Method, Sample, search
 from heedful.errors import TraceError
+from heedful.layers.entropy import linear_entropy
+from heedful.layers.readout import Output
 from heedful.models import Seq2Seq, Stepped, Writer
 from heedful.record import Token, Trace
 from heedful.tasks import hard
@@ -91,17 +94,13 @@ class TextTask:
         soft = torch.rand(len(gold), device=gold.device) < training.expected if draws else None
         watch = PLAIN if soft is None else hard.some_expected(soft)
         stepped = model.score(batch, watch, sampling=training.sampling if model.training else 0.0)
-        total = nn.functional.cross_entropy(
-            stepped.logits.flatten(end_dim=1),
-            gold.flatten(),
-            ignore_index=PAD,
-            label_smoothing=training.smoothing if model.training else 0.0,
-            reduction="sum",
-        )
+        smoothing = training.smoothing if model.training else 0.0
+        assert isinstance(stepped.output, Output)
+        total, surprise = linear_entropy(stepped.said[real], stepped.output, gold[real], smoothing)
         if model.training:
             total = total + self._coverage(stepped, real)
         if soft is not None:
-            logp = stepped.logits.log_softmax(dim=-1).gather(-1, gold[..., None]).squeeze(-1)
+            logp = torch.zeros(gold.shape, device=gold.device).masked_scatter(real, -surprise.float())
             total = total + hard.reinforce(stepped.looks, logp, real, soft, model.baseline, training)
         return Loss(total, int(real.sum()))
 
@@ -110,7 +109,7 @@ class TextTask:
         prices = [
             look.extra["coverage_loss"] for look in stepped.looks.values() if "coverage_loss" in look.extra
         ]
-        return sum(((p.mean(dim=-1) * real).sum() for p in prices), start=stepped.logits.new_zeros(()))
+        return sum(((p.mean(dim=-1) * real).sum() for p in prices), start=stepped.said.new_zeros(()))
 
     @torch.inference_mode()
     def validate(self, model: Seq2Seq) -> Validation:
@@ -157,6 +156,22 @@ def nothing(count: int) -> None:
     """For whoever does not want to hear."""
 
 
+def side_by_side(work: Callable[[int], None], items: Sequence[int], threads: int) -> None:
+    """Work through the items in so many threads; torch computes each in one thread of its own."""
+    threads = min(threads, len(items))
+    if threads <= 1:
+        for item in items:
+            work(item)
+        return
+    usual = torch.get_num_threads()
+    try:
+        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            for done in [pool.submit(work, item) for item in items]:
+                done.result()
+    finally:
+        torch.set_num_threads(usual)
+
+
 def answer(
     model: Writer,
     lines: Sequence[str],
@@ -164,21 +179,26 @@ def answer(
     how: DecodingConfig,
     watch: Watch = PLAIN,
     tick: Tick = nothing,
+    threads: int = 1,
 ) -> list[list[Hypothesis]]:
     """Search outputs for each line, those of like length together; the order is kept.
 
-    `tick` hears how many lines more are done.
+    `tick` hears how many lines more are done. Batches go to so many `threads` side by side.
     """
     if how.replace_unknown and watch.detail is Detail.NONE and model.alignment is not None:
         watch = Watch(Detail.WEIGHTS, frozenset({model.alignment}))
     ids = words.source.encode_all(lines)
     order = sorted(range(len(lines)), key=lambda i: len(ids[i]))
     found: dict[int, list[Hypothesis]] = {}
-    for first in range(0, len(order), how.batch):
+
+    def one(first: int) -> None:
         rows = order[first : first + how.batch]
         batch = TextBatch(pad([ids[row] for row in rows]))
         found.update(zip(rows, search(model, batch, method(how), watch).best, strict=True))
         tick(len(rows))
+
+    starts = range(0, len(order), how.batch)
+    side_by_side(one, list(reversed(starts)), threads)  # long sentences first: nobody waits at the end
     return [found[i] for i in range(len(lines))]
 
 

@@ -70,9 +70,9 @@ def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Opti
     weights, rate, decay = model.parameters(), config.rate, config.weight_decay
     match config.optimizer:
         case "adam":
-            return torch.optim.Adam(weights, lr=rate, betas=config.betas, weight_decay=decay)
+            return torch.optim.Adam(weights, lr=rate, betas=config.betas, weight_decay=decay, fused=True)
         case "adamw":
-            return torch.optim.AdamW(weights, lr=rate, betas=config.betas, weight_decay=decay)
+            return torch.optim.AdamW(weights, lr=rate, betas=config.betas, weight_decay=decay, fused=True)
         case "sgd":
             return torch.optim.SGD(weights, lr=rate, momentum=config.momentum, weight_decay=decay)
         case "adadelta":  # rho and eps of Zeiler 2012 and Bahdanau 2015

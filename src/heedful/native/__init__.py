@@ -1,0 +1,19 @@
+"""Kernels in C for what torch does slowly on a CPU, each with the same thing said in torch."""
+
+from heedful.native.dropout import dropout
+from heedful.native.kernels import Chance, Int8, additive, additive_back, entropy, fits, gru, gru_back, top
+from heedful.native.loader import library
+
+__all__ = [
+    "Chance",
+    "Int8",
+    "additive",
+    "additive_back",
+    "dropout",
+    "entropy",
+    "fits",
+    "gru",
+    "gru_back",
+    "library",
+    "top",
+]

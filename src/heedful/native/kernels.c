@@ -1,0 +1,440 @@
+/* The loops where torch spends its time between matrix products, each in one pass.
+ *
+ * Plain C, called through ctypes; `kernels.py` says the same in torch, and the tests hold the two equal.
+ * Loops are written for the compiler to vectorise; this file is built once for each kind of processor, and
+ * loader.py takes the right build. Threads are torch's own, so its thread count rules.
+ */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __AVX512VNNI__
+#include <immintrin.h>
+#endif
+
+typedef int64_t i64;
+
+/* What this processor can do: 4 (AVX-512 with byte products), 3 (AVX2) or 0. Only the plainest build asks. */
+int heed_level(void) {
+#ifdef __x86_64__
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512dq"))
+    return 4;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return 3;
+#endif
+  return 0;
+}
+
+/* The compiler is told that numbers are finite, or it would not vectorise; NaN goes through as bits. */
+static inline int32_t bits_of(float x) {
+  int32_t bits;
+  memcpy(&bits, &x, 4);
+  return bits;
+}
+
+static inline float of_bits(int32_t bits) {
+  float x;
+  memcpy(&x, &bits, 4);
+  return x;
+}
+
+static inline int32_t is_nan(float x) { return (bits_of(x) & 0x7FFFFFFF) > 0x7F800000; }
+
+/* y, or NaN where x is. */
+static inline float nan_of(float x, float y) { return of_bits(bits_of(y) | (is_nan(x) ? 0x7FC00000 : 0)); }
+
+/* e^x to 1 unit in the last place or two; the clamps keep the exponent's bits sound. */
+static inline float fast_exp(float given) {
+  float x = given;
+  x = x < -87.0f ? -87.0f : x;
+  x = x > 88.0f ? 88.0f : x;
+  float n = __builtin_rintf(x * 1.44269504f);
+  float r = x - n * 0.693359375f;
+  r = r + n * 2.12194440e-4f;
+  float p = 1.9875691500e-4f;
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  return nan_of(given, p * of_bits(((int32_t)n + 127) << 23));
+}
+
+static inline float fast_sigmoid(float x) { return 1.0f / (1.0f + fast_exp(-x)); }
+
+/* tanh by a ratio of polynomials (the one Eigen uses), within 3e-7 everywhere. */
+static inline float fast_tanh(float given) {
+  float x = given;
+  x = x < -7.90531110763549805f ? -7.90531110763549805f : x;
+  x = x > 7.90531110763549805f ? 7.90531110763549805f : x;
+  float s = x * x;
+  float p = -2.76076847742355e-16f;
+  p = p * s + 2.00018790482477e-13f;
+  p = p * s - 8.60467152213735e-11f;
+  p = p * s + 5.12229709037114e-08f;
+  p = p * s + 1.48572235717979e-05f;
+  p = p * s + 6.37261928875436e-04f;
+  p = p * s + 4.89352455891786e-03f;
+  float q = 1.19825839466702e-06f;
+  q = q * s + 1.18534705686654e-04f;
+  q = q * s + 2.26843463243900e-03f;
+  q = q * s + 4.89352518554385e-03f;
+  return nan_of(given, x * p / q);
+}
+
+/* ---- cross-entropy ------------------------------------------------------------------------------------ */
+
+static void entropy_row(float *x, i64 gold, i64 v, float smoothing, float *loss, float *plain) {
+  float top = x[0], sum = 0.0f, all = 0.0f;
+  int32_t bad = 0;
+  for (i64 j = 0; j < v; j++) {
+    top = x[j] > top ? x[j] : top;
+    bad |= is_nan(x[j]) | (bits_of(x[j]) == 0x7F800000);
+  }
+  const float right = x[gold] - top;
+  for (i64 j = 0; j < v; j++) {
+    float shifted = x[j] - top;
+    all += shifted;
+    x[j] = fast_exp(shifted);
+    sum += x[j];
+  }
+  const float lse = logf(sum), share = smoothing / (float)v, scale = 1.0f / sum;
+  for (i64 j = 0; j < v; j++) x[j] = x[j] * scale - share;
+  x[gold] -= 1.0f - smoothing;
+  *plain = lse - right;
+  *loss = (1.0f - smoothing) * (lse - right) + share * ((float)v * lse - all);
+  if (bad) *plain = *loss = of_bits(0x7FC00000);
+}
+
+/* Each row of scores becomes the gradient of its own loss; `plain` is the loss without smoothing. */
+void heed_entropy(float *x, const i64 *gold, i64 n, i64 v, float smoothing, float *loss, float *plain) {
+#pragma omp parallel for schedule(static)
+  for (i64 i = 0; i < n; i++) entropy_row(x + i * v, gold[i], v, smoothing, loss + i, plain + i);
+}
+
+/* ---- dropout ------------------------------------------------------------------------------------------- */
+
+/* Whether element i stays is a hash of i and the seed: nothing is stored, the way back asks again. */
+static inline uint32_t mixed(uint32_t i, uint32_t seed) {
+  uint32_t h = i * 0x9E3779B9u + seed;
+  h ^= h >> 16;
+  h *= 0x7FEB352Du;
+  h ^= h >> 15;
+  h *= 0x846CA68Bu;
+  h ^= h >> 16;
+  return h;
+}
+
+static void dropout_part(const float *x, float *y, i64 first, i64 last, uint32_t limit, float scale, uint32_t seed) {
+  for (i64 i = first; i < last; i++) y[i] = mixed((uint32_t)i, seed) < limit ? x[i] * scale : 0.0f;
+}
+
+void heed_dropout(const float *x, float *y, i64 n, uint32_t limit, float scale, uint32_t seed) {
+  const i64 block = 16384;
+#pragma omp parallel for schedule(static) if (n > block)
+  for (i64 b = 0; b < (n + block - 1) / block; b++) {
+    i64 last = (b + 1) * block;
+    dropout_part(x, y, b * block, last < n ? last : n, limit, scale, seed);
+  }
+}
+
+/* ---- additive attention -------------------------------------------------------------------------------- */
+
+static float additive_one(const float *q, const float *p, const float *v, i64 h) {
+  float sum = 0.0f;
+  for (i64 j = 0; j < h; j++) sum += v[j] * fast_tanh(q[j] + p[j]);
+  return sum;
+}
+
+static void weigh(const float *w, const float *values, float *context, i64 count, i64 stride, i64 d) {
+  for (i64 j = 0; j < d; j++) context[j] = 0.0f;
+  for (i64 k = 0; k < count; k++) {
+    const float a = w[k], *row = values + k * stride;
+    if (a != 0.0f)
+      for (i64 j = 0; j < d; j++) context[j] += a * row[j];
+  }
+}
+
+static void softmax_row(float *w, const uint8_t *keep, i64 s) {
+  float top = -3.0e38f, sum = 0.0f;
+  for (i64 k = 0; k < s; k++)
+    if (keep[k] && w[k] > top) top = w[k];
+  for (i64 k = 0; k < s; k++) {
+    w[k] = keep[k] ? fast_exp(w[k] - top) : 0.0f;
+    sum += w[k];
+  }
+  if (sum > 0.0f)
+    for (i64 k = 0; k < s; k++) w[k] /= sum;
+}
+
+/* Row r of q belongs to sentence r / beam: scores, softmax over what may be read, and what is read. */
+void heed_additive(const float *q, const float *keys, const float *v, const uint8_t *keep, const float *values,
+                   float *weights, float *context, i64 rows, i64 beam, i64 s, i64 h, i64 d) {
+#pragma omp parallel for schedule(static)
+  for (i64 r = 0; r < rows; r++) {
+    const i64 b = r / beam;
+    float *w = weights + r * s;
+    for (i64 k = 0; k < s; k++)
+      w[k] = keep[b * s + k] ? additive_one(q + r * h, keys + (b * s + k) * h, v, h) : 0.0f;
+    softmax_row(w, keep + b * s, s);
+    weigh(w, values + b * s * d, context + r * d, s, d, d);
+  }
+}
+
+static float dot(const float *a, const float *b, i64 n) {
+  float sum = 0.0f;
+  for (i64 j = 0; j < n; j++) sum += a[j] * b[j];
+  return sum;
+}
+
+static void additive_one_back(const float *q, const float *p, const float *v, float g, float *dq, float *dp, float *dv,
+                              i64 h) {
+  for (i64 j = 0; j < h; j++) {
+    float t = fast_tanh(q[j] + p[j]);
+    float slope = g * v[j] * (1.0f - t * t);
+    dq[j] += slope;
+    dp[j] += slope;
+    dv[j] += g * t;
+  }
+}
+
+static void add_scaled(const float *x, float a, float *y, i64 n) {
+  for (i64 j = 0; j < n; j++) y[j] += a * x[j];
+}
+
+/* The way back of one step, one row a sentence. dkeys, dvalues and dv (a row for each sentence) are added to. */
+void heed_additive_back(const float *q, const float *keys, const float *v, const uint8_t *keep, const float *values,
+                        const float *weights, const float *dcontext, float *dq, float *dkeys, float *dvalues,
+                        float *dv, i64 rows, i64 s, i64 h, i64 d) {
+#pragma omp parallel for schedule(static)
+  for (i64 r = 0; r < rows; r++) {
+    const float *w = weights + r * s, *g = dcontext + r * d;
+    float *mine = dq + r * h, mean = 0.0f;
+    float slopes[s > 0 ? s : 1];
+    memset(mine, 0, sizeof(float) * h);
+    for (i64 k = 0; k < s; k++) {
+      slopes[k] = keep[r * s + k] ? dot(g, values + (r * s + k) * d, d) : 0.0f;
+      mean += w[k] * slopes[k];
+    }
+    for (i64 k = 0; k < s; k++) {
+      if (!keep[r * s + k]) continue;
+      add_scaled(g, w[k], dvalues + (r * s + k) * d, d);
+      additive_one_back(q + r * h, keys + (r * s + k) * h, v, w[k] * (slopes[k] - mean), mine,
+                        dkeys + (r * s + k) * h, dv + r * h, h);
+    }
+  }
+}
+
+/* ---- GRU cells ------------------------------------------------------------------------------------------ */
+
+static void gru_row(const float *gi, const float *gh, const float *h, float *restrict out, float *restrict r,
+                    float *restrict z, float *restrict c, i64 n) {
+  for (i64 j = 0; j < n; j++) {
+    r[j] = fast_sigmoid(gi[j] + gh[j]);
+    z[j] = fast_sigmoid(gi[n + j] + gh[n + j]);
+    c[j] = fast_tanh(gi[2 * n + j] + r[j] * gh[2 * n + j]);
+    out[j] = c[j] + z[j] * (h[j] - c[j]);
+  }
+}
+
+/* gi = W_i x + b_i and gh = W_h h + b_h, gates side by side as torch lays them: reset, update, new.
+ * `kept` holds the opened gates for the way back. */
+void heed_gru(const float *gi, const float *gh, const float *h, float *out, float *kept, i64 rows, i64 n) {
+#pragma omp parallel for schedule(static) if (rows * n > 8192)
+  for (i64 i = 0; i < rows; i++)
+    gru_row(gi + i * 3 * n, gh + i * 3 * n, h + i * n, out + i * n, kept + i * 3 * n, kept + i * 3 * n + n,
+            kept + i * 3 * n + 2 * n, n);
+}
+
+static void gru_row_back(const float *kept, const float *hn, const float *h, const float *g, float *restrict dgi,
+                         float *restrict dgh, float *restrict dh, i64 n) {
+  for (i64 j = 0; j < n; j++) {
+    float r = kept[j], z = kept[n + j], c = kept[2 * n + j];
+    float dc = g[j] * (1.0f - z) * (1.0f - c * c);
+    float dz = g[j] * (h[j] - c) * z * (1.0f - z);
+    float dr = dc * hn[j] * r * (1.0f - r);
+    dgi[j] = dr;
+    dgi[n + j] = dz;
+    dgi[2 * n + j] = dc;
+    dgh[j] = dr;
+    dgh[n + j] = dz;
+    dgh[2 * n + j] = dc * r;
+    dh[j] = g[j] * z;
+  }
+}
+
+/* `hn` is gh's last third, with rows `hn_stride` apart. dh is what reaches h past the gates. */
+void heed_gru_back(const float *kept, const float *hn, i64 hn_stride, const float *h, const float *g, float *dgi,
+                   float *dgh, float *dh, i64 rows, i64 n) {
+#pragma omp parallel for schedule(static) if (rows * n > 8192)
+  for (i64 i = 0; i < rows; i++)
+    gru_row_back(kept + i * 3 * n, hn + i * hn_stride, h + i * n, g + i * n, dgi + i * 3 * n, dgh + i * 3 * n,
+                 dh + i * n, n);
+}
+
+/* ---- products with int8 weights -------------------------------------------------------------------------- */
+
+/* Weights are packed for the processor's four-byte products: [n / 16][k / 4][16][4], padded with zeros. */
+void heed_pack(const int8_t *w, i64 n, i64 k, int8_t *packed) {
+  const i64 groups = (n + 15) / 16, quads = (k + 3) / 4;
+  memset(packed, 0, groups * quads * 64);
+  for (i64 row = 0; row < n; row++)
+    for (i64 c = 0; c < k; c++) packed[((row / 16) * quads + c / 4) * 64 + (row % 16) * 4 + c % 4] = w[row * k + c];
+}
+
+static float quantise_row(const float *x, uint8_t *q, i64 k, i64 padded) {
+  float top = 0.0f;
+  for (i64 j = 0; j < k; j++) {
+    float a = x[j] < 0.0f ? -x[j] : x[j];
+    top = a > top ? a : top;
+  }
+  const float step = top > 0.0f ? top / 127.0f : 1.0f, scale = 1.0f / step;
+  for (i64 j = 0; j < k; j++) q[j] = (uint8_t)((int32_t)__builtin_rintf(x[j] * scale) + 128);
+  for (i64 j = k; j < padded; j++) q[j] = 128;
+  return step;
+}
+
+#define BLOCK 4 /* groups of 16 outputs side by side */
+#define TALL 6  /* rows at once */
+
+#ifdef __AVX512VNNI__
+typedef int32_t __attribute__((may_alias, aligned(1))) loose;
+
+/* Sums live in registers only if each is a variable of its own, so rows are spelt out. */
+#define EACH_1(X) X(0)
+#define EACH_2(X) EACH_1(X) X(1)
+#define EACH_3(X) EACH_2(X) X(2)
+#define EACH_4(X) EACH_3(X) X(3)
+#define EACH_5(X) EACH_4(X) X(4)
+#define EACH_6(X) EACH_5(X) X(5)
+#define GROUP_1(X, r) X(r, 0)
+#define GROUP_2(X, r) GROUP_1(X, r) X(r, 1)
+#define GROUP_3(X, r) GROUP_2(X, r) X(r, 2)
+#define GROUP_4(X, r) GROUP_3(X, r) X(r, 3)
+#define ZERO(r, g) __m512i s##r##g = _mm512_setzero_si512();
+#define LOAD(r, g) const __m512i w##g = _mm512_loadu_si512(w + (g * quads + c) * 64);
+#define MULTIPLY(r, g) s##r##g = _mm512_dpbusd_epi32(s##r##g, x##r, w##g);
+#define TILE(ROWS, GROUPS)                                                                                     \
+  static void tile_##ROWS##_##GROUPS(const uint8_t *x, const int8_t *w, i64 quads, int32_t *acc) {             \
+    const int groups = GROUPS;                                                                                 \
+    EACH_##ROWS(ZERO_##GROUPS) for (i64 c = 0; c < quads; c++) {                                               \
+      GROUP_##GROUPS(LOAD, 0) EACH_##ROWS(ROW_##GROUPS)                                                        \
+    }                                                                                                          \
+    EACH_##ROWS(STORE_##GROUPS)                                                                                \
+  }
+#define BROADCAST(r) const __m512i x##r = _mm512_set1_epi32(*(const loose *)(x + (r * quads + c) * 4));
+#define STORE(r, g) _mm512_storeu_si512(acc + (r * groups + g) * 16, s##r##g);
+#define ZERO_1(r) GROUP_1(ZERO, r)
+#define ZERO_2(r) GROUP_2(ZERO, r)
+#define ZERO_3(r) GROUP_3(ZERO, r)
+#define ZERO_4(r) GROUP_4(ZERO, r)
+#define ROW_1(r) BROADCAST(r) GROUP_1(MULTIPLY, r)
+#define ROW_2(r) BROADCAST(r) GROUP_2(MULTIPLY, r)
+#define ROW_3(r) BROADCAST(r) GROUP_3(MULTIPLY, r)
+#define ROW_4(r) BROADCAST(r) GROUP_4(MULTIPLY, r)
+#define STORE_1(r) GROUP_1(STORE, r)
+#define STORE_2(r) GROUP_2(STORE, r)
+#define STORE_3(r) GROUP_3(STORE, r)
+#define STORE_4(r) GROUP_4(STORE, r)
+TILE(1, 1) TILE(2, 1) TILE(3, 1) TILE(4, 1) TILE(5, 1) TILE(6, 1)
+TILE(1, 2) TILE(2, 2) TILE(3, 2) TILE(4, 2) TILE(5, 2) TILE(6, 2)
+TILE(1, 3) TILE(2, 3) TILE(3, 3) TILE(4, 3) TILE(5, 3) TILE(6, 3)
+TILE(1, 4) TILE(2, 4) TILE(3, 4) TILE(4, 4) TILE(5, 4) TILE(6, 4)
+typedef void (*Tile)(const uint8_t *, const int8_t *, i64, int32_t *);
+static const Tile TILES[TALL][BLOCK] = {
+    {tile_1_1, tile_1_2, tile_1_3, tile_1_4}, {tile_2_1, tile_2_2, tile_2_3, tile_2_4},
+    {tile_3_1, tile_3_2, tile_3_3, tile_3_4}, {tile_4_1, tile_4_2, tile_4_3, tile_4_4},
+    {tile_5_1, tile_5_2, tile_5_3, tile_5_4}, {tile_6_1, tile_6_2, tile_6_3, tile_6_4}};
+#else
+static void product_plain(const uint8_t *x, const int8_t *w, i64 rows, i64 quads, i64 groups, int32_t *acc) {
+  for (i64 r = 0; r < rows; r++)
+    for (i64 g = 0; g < groups; g++)
+      for (i64 lane = 0; lane < 16; lane++) {
+        int32_t sum = 0;
+        for (i64 c = 0; c < quads; c++)
+          for (i64 b = 0; b < 4; b++)
+            sum += (int32_t)x[r * quads * 4 + c * 4 + b] * w[(g * quads + c) * 64 + lane * 4 + b];
+        acc[(r * groups + g) * 16 + lane] = sum;
+      }
+}
+#endif
+
+static void scale_row(const int32_t *acc, const int32_t *sums, const float *steps, const float *bias, float step,
+                      float *y, i64 count) {
+  for (i64 j = 0; j < count; j++) {
+    float value = (float)(acc[j] - 128 * sums[j]) * step * steps[j];
+    y[j] = bias ? value + bias[j] : value;
+  }
+}
+
+/* y = x W' + b: x is quantised row by row; `sums` are the rows of W summed, `steps` their scales.
+ * `room` holds the quantised rows: rows * padded bytes, where padded is k up to a multiple of 4. */
+void heed_int8(const float *x, const int8_t *packed, const int32_t *sums, const float *steps, const float *bias,
+               float *y, uint8_t *room, float *scales, i64 rows, i64 n, i64 k) {
+  const i64 quads = (k + 3) / 4, groups = (n + 15) / 16, blocks = (groups + BLOCK - 1) / BLOCK;
+  for (i64 r = 0; r < rows; r++) scales[r] = quantise_row(x + r * k, room + r * quads * 4, k, quads * 4);
+#pragma omp parallel for schedule(static) if (rows * n * k > 4000000)
+  for (i64 b = 0; b < blocks; b++) {
+    const i64 wide = groups - b * BLOCK < BLOCK ? groups - b * BLOCK : BLOCK;
+    const int8_t *w = packed + b * BLOCK * quads * 64;
+    const i64 first = b * BLOCK * 16, count = n - first < wide * 16 ? n - first : wide * 16;
+    int32_t acc[TALL * BLOCK * 16];
+    for (i64 r = 0; r < rows; r += TALL) {
+      const i64 tall = rows - r < TALL ? rows - r : TALL;
+#ifdef __AVX512VNNI__
+      TILES[tall - 1][wide - 1](room + r * quads * 4, w, quads, acc);
+#else
+      product_plain(room + r * quads * 4, w, tall, quads, wide, acc);
+#endif
+      for (i64 i = 0; i < tall; i++)
+        scale_row(acc + i * wide * 16, sums + first, steps + first, bias ? bias + first : NULL, scales[r + i],
+                  y + (r + i) * n + first, count);
+    }
+  }
+}
+
+/* ---- the likeliest words ---------------------------------------------------------------------------------- */
+
+static float log_sum(const float *x, i64 v) {
+  float top = x[0], sum = 0.0f;
+  for (i64 j = 1; j < v; j++) top = x[j] > top ? x[j] : top;
+  for (i64 j = 0; j < v; j++) sum += fast_exp(x[j] - top);
+  return top + logf(sum);
+}
+
+static float largest(const float *x, i64 count) {
+  float top = x[0];
+  for (i64 j = 1; j < count; j++) top = x[j] > top ? x[j] : top;
+  return top;
+}
+
+/* The `best` likeliest words of each row with their log-probabilities, likeliest first, ties to the first. */
+void heed_top(const float *x, i64 rows, i64 v, i64 best, i64 *words, float *logp) {
+  const i64 block = 64;
+#pragma omp parallel for schedule(static) if (rows * v > 100000)
+  for (i64 r = 0; r < rows; r++) {
+    const float *row = x + r * v;
+    i64 *at = words + r * best, held = 0;
+    float *top = logp + r * best;
+    for (i64 first = 0; first < v; first += block) {
+      const i64 count = v - first < block ? v - first : block;
+      if (held == best && !(largest(row + first, count) > top[best - 1])) continue;
+      for (i64 j = first; j < first + count; j++) {
+        if (held == best && !(row[j] > top[best - 1])) continue;
+        i64 place = held < best ? held++ : best - 1;
+        while (place > 0 && row[j] > top[place - 1]) {
+          top[place] = top[place - 1];
+          at[place] = at[place - 1];
+          place--;
+        }
+        top[place] = row[j];
+        at[place] = j;
+      }
+    }
+    const float total = log_sum(row, v);
+    for (i64 i = 0; i < best; i++) top[i] -= total;
+  }
+}

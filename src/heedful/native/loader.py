@@ -1,0 +1,52 @@
+"""Finds the kernels built for this processor, and joins them to torch's threads."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from functools import cache
+from pathlib import Path
+
+import torch  # noqa: F401  # its OpenMP must be there first
+
+HERE = Path(__file__).parent
+OFF = "HEEDFUL_NATIVE"  # set to 0: torch does everything
+
+_P, _I, _F, _U = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float, ctypes.c_uint32
+SIGNATURES = {
+    "heed_entropy": (_P, _P, _I, _I, _F, _P, _P),
+    "heed_dropout": (_P, _P, _I, _U, _F, _U),
+    "heed_additive": (_P, _P, _P, _P, _P, _P, _P, _I, _I, _I, _I, _I),
+    "heed_additive_back": (_P,) * 11 + (_I,) * 4,
+    "heed_gru": (_P, _P, _P, _P, _P, _I, _I),
+    "heed_gru_back": (_P, _P, _I, _P, _P, _P, _P, _P, _I, _I),
+    "heed_pack": (_P, _I, _I, _P),
+    "heed_int8": (_P,) * 8 + (_I,) * 3,
+    "heed_top": (_P, _I, _I, _I, _P, _P),
+}
+
+
+@cache
+def library() -> ctypes.CDLL | None:
+    """The kernels, or None where they were not built, cannot be loaded or are not wanted."""
+    if os.environ.get(OFF) == "0":
+        return None
+    try:
+        _share_threads()
+        level = int(ctypes.CDLL(str(HERE / "kernels-0.so")).heed_level())
+        found = ctypes.CDLL(str(HERE / f"kernels-{level}.so"))
+    except OSError:
+        return None
+    for name, types in SIGNATURES.items():
+        function = getattr(found, name)
+        function.argtypes, function.restype = types, None
+    return found
+
+
+def _share_threads() -> None:
+    """Make torch's own OpenMP visible to libraries loaded from now on: one crew of threads for both."""
+    maps = Path("/proc/self/maps")
+    loaded = sorted(set(re.findall(r"/\S*libgomp\S*", maps.read_text()))) if maps.exists() else []
+    for path in loaded or ["libgomp.so.1"]:
+        ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
