@@ -228,7 +228,7 @@ def test_a_killed_run_leaves_no_half_file(tmp_path: Path) -> None:
 
 def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
-    with pytest.raises(WorldError, match=r"cannot write .*file"):
+    with pytest.raises(WorldError, match=r"is a file"):
         write(tmp_path / "file", 10)
     mine = tmp_path / "mine"
     mine.mkdir()

@@ -66,7 +66,7 @@ def test_saving_over_an_old_model_replaces_it(folder: Path) -> None:
         ("model.json", "not a finished model"),
         ("model.safetensors", "incomplete: model.safetensors is missing"),
         ("recipe.toml", "incomplete: recipe.toml is missing"),
-        ("source.tokenizer.json", "source.tokenizer.json: not a tokeniser"),
+        ("source.tokenizer.json", "incomplete: source.tokenizer.json is missing"),
     ],
 )
 def test_a_missing_part_is_named(folder: Path, part: str, words: str) -> None:

@@ -25,6 +25,20 @@ def main() -> None:
     except BrokenPipeError:  # the reader (head, less) has seen enough
         sys.stderr.close()
         sys.exit(141)
+    except OSError as error:  # a disk that is full, a folder that may not be written
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"error: {where}{error.strerror or error}", file=sys.stderr)
+        sys.exit(2)
+    except (MemoryError, RuntimeError) as error:  # torch has no class of its own for it on the CPU
+        words = ("can't allocate memory", "out of memory")
+        if not isinstance(error, MemoryError) and not any(text in str(error) for text in words):
+            raise
+        print(
+            "error: there is not enough memory for this; a smaller model, training.batch_tokens or"
+            " decoding.batch needs less",
+            file=sys.stderr,
+        )
+        sys.exit(2)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         sys.exit(130)

@@ -116,8 +116,9 @@ def _write(task: str) -> Callable[..., None]:
         json: Json = False,
     ) -> None:
         from heedful.cli.write import write
+        from heedful.config import check_decoding
 
-        asked = {
+        options = {
             "method": "sample" if sample else None if beam is None else "beam" if beam > 1 else "greedy",
             "beam": beam if beam and beam > 1 else None,
             "n_best": n_best,
@@ -130,7 +131,9 @@ def _write(task: str) -> Callable[..., None]:
             "max_length": max_length,
             "replace_unknown": replace_unknown or None,
         }
-        write(task, files or [], model, {k: v for k, v in asked.items() if v is not None}, json)
+        asked = {key: value for key, value in options.items() if value is not None}
+        check_decoding(asked)
+        write(task, files or [], model, asked, json)
 
     return verb
 
@@ -203,11 +206,18 @@ def trace(
 
     if not text.strip():
         raise DataError("there is nothing to trace in an empty sentence")
-    from heedful.tasks.folder import open_model
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:  # what a shell gave us, bytes that are no text
+        raise DataError(f"the sentence is not UTF-8 (character {error.start + 1})") from None
     from heedful.tasks.text import trace as run
+    from heedful.tasks.use import fitting, open_models
 
-    opened = open_model(model)
-    run(opened.model, text, opened.words, opened.recipe.decoding, opened.name).save(out)
+    ready = open_models([model])
+    (line,) = fitting(ready, [text])
+    if not line:
+        raise DataError("nothing of the sentence is left to trace")
+    run(ready.writer, line, ready.words, ready.decoding, ready.name).save(out)
 
 
 @app.command()

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from heedful.evaluation import check_names
 from heedful.tasks.evaluate import Evaluated, against, measure, pairs_of
 from heedful.tasks.use import open_models
 
@@ -23,13 +24,14 @@ def run(
     other: Path | None,
     as_json: bool,
 ) -> None:
+    check_names(metrics)
     ready = open_models(models)
+    rival = open_models([other]) if other is not None else None
     how = ready.decoding.model_copy(update=dict(asked))
     pairs = pairs_of(models[0], data, split)
     found = measure(ready, pairs, how, metrics)
     report: dict[str, Any] = {"model": ready.name, "pairs": len(pairs), **found.plain()}
-    if other is not None:
-        rival = open_models([other])
+    if rival is not None:
         theirs = measure(rival, pairs, how, metrics)
         main = "bleu" if ready.task in ("translate", "reply") else "exact"
         comparison = against(found.outputs, theirs.outputs, pairs, main)
@@ -42,7 +44,7 @@ def run(
     console = Console(highlight=False)
     console.print(f"{ready.name}: {len(pairs):,} pairs")
     _tables(console, found)
-    if other is not None:
+    if rival is not None:
         c = report["against"]["comparison"]
         mine, its = c["first"], c["second"]
         console.print(

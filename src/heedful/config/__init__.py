@@ -1,6 +1,6 @@
 """The recipe: what can be set, how it is read, and what is said when it is wrong. No torch here."""
 
-from heedful.config.load import Loaded, load_recipe
+from heedful.config.load import Loaded, check_decoding, load_recipe
 from heedful.config.schema import (
     AttentionConfig,
     DataConfig,
@@ -29,6 +29,7 @@ __all__ = [
     "TokenizerConfig",
     "TrainingConfig",
     "WorldConfig",
+    "check_decoding",
     "differences",
     "load_recipe",
     "recipe_toml",

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, get_args
 from pydantic import BaseModel, ValidationError
 
 from heedful.config.presets import PRESETS
-from heedful.config.schema import Recipe
+from heedful.config.schema import DecodingConfig, Recipe
 from heedful.errors import ConfigError, Mistake, nearest
 
 Keys = tuple[str, ...]
@@ -44,9 +44,18 @@ def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Loaded:
     return Loaded(recipe, path.parent, origins)
 
 
+def check_decoding(asked: Mapping[str, Any]) -> None:
+    """Refuse options of the command line by the rules of a recipe's section [decoding]."""
+    try:
+        DecodingConfig.model_validate(dict(asked))
+    except ValidationError as error:
+        found = [{**e, "loc": ("decoding", *e["loc"])} for e in error.errors()]
+        raise ConfigError([_explain(e, "the command line", {}) for e in found]) from None
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows marks a file's start
     except FileNotFoundError:
         folder = path.parent if path.parent.is_dir() else Path()
         there = sorted(p.name for p in folder.glob("*.toml"))
@@ -58,6 +67,8 @@ def _read(path: Path) -> dict[str, Any]:
         raise ConfigError([Mistake(str(path), "", f"not UTF-8 text (byte {error.start})")]) from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError([Mistake(str(path), "", f"not valid TOML: {error}")]) from None
+    except RecursionError:
+        raise ConfigError([Mistake(str(path), "", "not valid TOML: nested too deeply")]) from None
     except OSError as error:
         raise ConfigError([Mistake(str(path), "", f"cannot be read: {error.strerror}")]) from None
 
@@ -83,7 +94,7 @@ def _value(text: str) -> Any:
     """A TOML value; what is none is taken as a bare string, so that `score=dot` needs no quotes."""
     try:
         parsed = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return text
     return parsed["value"] if set(parsed) == {"value"} else text
 

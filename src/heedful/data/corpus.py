@@ -120,13 +120,12 @@ def open_corpus(
     """
     encoder = Encoder(source, target, data)
     if not isinstance(pairs, Pairs):
-        numbered = (Found(number, pair) for number, pair in enumerate(pairs, 1))
-        return _in_memory(encoder.chunks(numbered, "pair"), encoder)
+        return _in_memory(encoder.chunks(pairs), encoder)
     folder = cache_folder() / "corpora" / encoder.key(pairs)
     cached = _opened(folder)
     if cached is not None:
         return cached
-    chunks = encoder.chunks(pairs.numbered(), str(pairs), pairs)
+    chunks = encoder.chunks(pairs)
     first: list[Chunk] = []
     for chunk in chunks:
         first.append(chunk)
@@ -137,6 +136,17 @@ def open_corpus(
                 raise DataError(f"{folder}: the cache cannot be read back; is the disk full or failing?")
             return written
     return _in_memory(iter(first), encoder)
+
+
+def within(
+    pairs: Pairs | Sequence[TextPair], source: Tokenizer, target: Tokenizer, data: DataConfig
+) -> tuple[list[TextPair], Tally]:
+    """The texts of the pairs that `open_corpus` keeps: what is to be searched must not be longer either."""
+    encoder = Encoder(source, target, data)
+    kept = [found.pair for some in encoder.kept(pairs) for found, _ in some]
+    if encoder.tally.cut:
+        kept = [pair._replace(source=source.cut(pair.source, data.max_source)) for pair in kept]
+    return kept, encoder.tally
 
 
 class Chunk(NamedTuple):
@@ -164,31 +174,40 @@ class Encoder:
             digest.update(hashlib.sha256(tokenizer.to_json().encode()).digest())
         return digest.hexdigest()[:32]
 
-    def chunks(self, found: Iterator[Found], where: str, pairs: Pairs | None = None) -> Iterator[Chunk]:
+    def chunks(self, pairs: Pairs | Sequence[TextPair]) -> Iterator[Chunk]:
         """A chunk of rows at a time. The tally holds what was read so far."""
+        for some in self.kept(pairs):
+            rows = [row for _, row in some]
+            yield Chunk((self._flat(rows, 0), self._flat(rows, 1)), (_sizes(rows, 0), _sizes(rows, 1)))
+
+    def kept(self, pairs: Pairs | Sequence[TextPair]) -> Iterator[list[tuple[Found, Encoded]]]:
+        """The pairs that the policy keeps, as text and in numbers, some at a time; none at all: an error."""
+        if isinstance(pairs, Pairs):
+            where, found = str(pairs), pairs.numbered()
+        else:
+            where, found = "the pairs given", (Found(n, pair) for n, pair in enumerate(pairs, 1))
         while some := list(islice(found, CHUNK)):
-            rows = self._rows(some, where)
-            if rows:
-                yield Chunk((self._flat(rows, 0), self._flat(rows, 1)), (_sizes(rows, 0), _sizes(rows, 1)))
-        if pairs is not None:
+            if rows := self._judged(some, where):
+                yield rows
+        if isinstance(pairs, Pairs):
             self.tally = self.tally._replace(broken=str(pairs.report))
         if not self.tally.pairs:
             tokens = f"{self.data.max_source} and {self.data.max_target} tokens"
             raise DataError(f"{where}: no pairs in it" + f" within {tokens}" * bool(self.tally.skipped))
 
-    def _rows(self, some: list[Found], where: str) -> list[Encoded]:
+    def _judged(self, some: list[Found], where: str) -> list[tuple[Found, Encoded]]:
         sources = self.tokenizers[0].encode_all([item.pair.source for item in some])
         targets = self.tokenizers[1].encode_all([item.pair.target for item in some])
-        rows: list[Encoded] = []
+        rows: list[tuple[Found, Encoded]] = []
         cut = skipped = 0
         for item, *both in zip(some, sources, targets, strict=True):
             if all(len(ids) - 1 <= most for ids, most in zip(both, self.most, strict=True)):
-                rows.append(Encoded(*both))
+                rows.append((item, Encoded(*both)))
             elif self.data.longer == "skip":
                 skipped += 1
             elif self.data.longer == "cut":
                 cut += 1
-                rows.append(Encoded(*(_cut(ids, most) for ids, most in zip(both, self.most, strict=True))))
+                rows.append((item, Encoded(*map(_cut, both, self.most))))
             else:
                 raise DataError(self._too_long(item.line, both, where))
         pairs = self.tally.pairs + len(rows)

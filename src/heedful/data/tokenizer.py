@@ -80,6 +80,26 @@ class Tokenizer:
             found = self._inner.encode_batch_fast(list(lines), add_special_tokens=False)
         return [[*encoding.ids, END] for encoding in found]
 
+    def cut(self, line: str, most: int) -> str:
+        """The whole words at the beginning of a line that make at most so many tokens.
+
+        Of a word that alone makes more, as many characters.
+
+        >>> tokenizer = Tokenizer.learn(["a cat"], TokenizerConfig(kind="character"))
+        >>> tokenizer.cut("a cat", 5), tokenizer.cut("a cat", 4), tokenizer.cut("cats", 2)
+        ('a cat', 'a', 'ca')
+        """
+        ids = self.encode(line)
+        if len(ids) - 1 <= most:
+            return line
+        whole = self.words(ids)[most]  # so many words are before the one that does not fit
+        if whole > 0:
+            return " ".join(line.split()[:whole])
+        text = line.strip()[:most]  # a character makes a token or more
+        while len(self.encode(text)) - 1 > most:
+            text = text[: len(text) // 2]
+        return text
+
     def tokens(self, ids: Sequence[int]) -> list[str]:
         """Each token as a person would read it: a space is "▁", a part of a character its bytes."""
         return [self._shown(i) for i in ids]

@@ -43,6 +43,13 @@ METRICS: dict[str, Measure] = {
 }
 
 
+def check_names(names: Sequence[str]) -> None:
+    """Refuse names of no metric, all of them at once."""
+    unknown = [f'"{name}": no such metric; {nearest(name, METRICS)}' for name in names if name not in METRICS]
+    if unknown:
+        raise DataError("\n".join(unknown))
+
+
 def evaluate(names: Sequence[str], outputs: Sequence[str], references: References) -> list[Metric]:
     """The metrics of these names, in their order. Every unknown name is told before any work is done.
 
@@ -52,9 +59,9 @@ def evaluate(names: Sequence[str], outputs: Sequence[str], references: Reference
     line error rate 50.0
     """
     asked = [names] if isinstance(names, str) else names
-    unknown = [f'"{name}": no such metric; {nearest(name, METRICS)}' for name in asked if name not in METRICS]
-    if unknown or not asked:
-        raise DataError("\n".join(unknown) or f"no metric asked for; known: {', '.join(METRICS)}")
+    check_names(asked)
+    if not asked:
+        raise DataError(f"no metric asked for; known: {', '.join(METRICS)}")
     per_output(outputs, references)
     return [metric for name in asked for metric in METRICS[name](outputs, references)]
 
@@ -62,6 +69,7 @@ def evaluate(names: Sequence[str], outputs: Sequence[str], references: Reference
 __all__ = [
     "METRICS",
     "TALLIES",
+    "check_names",
     "evaluate",
     "Metric",
     "Tally",

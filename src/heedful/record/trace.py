@@ -41,7 +41,7 @@ class Looks(_Part):
 
     site: str
     kind: Kind
-    heads: int
+    heads: Annotated[int, Field(ge=1)]
     mass: Mass
     weights: list[list[Row]]
 
@@ -51,8 +51,8 @@ class Trace(_Part):
 
     schema_: Literal["attn-trace/0"] = Field("attn-trace/0", alias="schema")
     model: str
-    source: list[Token]
-    target: list[Token]
+    source: Annotated[list[Token], Field(min_length=1)]
+    target: Annotated[list[Token], Field(min_length=1)]
     steps: list[Step]
     sites: list[Looks]
     alignment: str
@@ -121,4 +121,5 @@ class Trace(_Part):
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"])) or "the file"
-            raise TraceError(f"{path}: not a trace of schema {SCHEMA}: {where}: {first['msg']}") from None
+            said = first["msg"].removeprefix("Value error, ")
+            raise TraceError(f"{path}: not a trace of schema {SCHEMA}: {where}: {said}") from None

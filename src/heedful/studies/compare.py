@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from heedful.config import ModelConfig, load_recipe
-from heedful.errors import ConfigError, Mistake, TrainingError
+from heedful.data.readers import open_pairs
+from heedful.errors import ConfigError, DataError, Mistake, ModelError, TrainingError
 from heedful.tasks.evaluate import USUAL, against, measure, pairs_of
 from heedful.tasks.folder import read_card
 from heedful.tasks.use import open_models
@@ -49,19 +52,25 @@ def minutes(text: str) -> float:
     """
     units = {"s": 1 / 60, "m": 1.0, "h": 60.0}
     try:
-        return float(text[:-1]) * units[text[-1]]
+        found = float(text[:-1]) * units[text[-1]]
     except (KeyError, ValueError, IndexError):
-        wrong = Mistake("--budget", "", f'"{text}": expected a time such as 90s, 10m or 1h')
-        raise ConfigError([wrong]) from None
+        found = 0.0
+    if not 0.0 < found < math.inf:  # no time at all would mean no limit to the training
+        raise ConfigError([Mistake("--budget", "", f'"{text}": expected a time such as 90s, 10m or 1h')])
+    return found
 
 
 def variants(vary: Sequence[str], model: ModelConfig) -> list[Variant]:
     """Every combination of the values given, then the baselines without attention."""
     choices: list[list[str]] = []
+    seen: set[str] = set()
     for text in vary:
         key, equals, values = text.partition("=")
         if not equals or not values:
             raise ConfigError([Mistake("--vary", "", f'"{text}": expected section.key=value,value,...')])
+        if key in seen:
+            raise ConfigError([Mistake("--vary", "", f"{key}: given twice; its values go into one --vary")])
+        seen.add(key)
         choices.append([f"{key}={value}" for value in values.split(",")])
     made = [Variant(_name(combination), combination) for combination in itertools.product(*choices)]
     if model.decoder.recurrent and model.decoder.source == "attention":
@@ -85,7 +94,16 @@ def compare(
     jobs = variants(vary, loaded.recipe.model)
     for job in jobs:  # all mistakes before hours of work
         load_recipe(recipe, job.overrides)
-    out.mkdir(parents=True, exist_ok=True)
+    if loaded.recipe.data.world is None and "test" not in open_pairs(loaded.recipe.data, loaded.base):
+        raise DataError(
+            f"{recipe} names no test data (data.test or data.split_test), which variants are compared on"
+        )
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise TrainingError(f"{out} is a file; --out names a folder") from None
+    except OSError as error:
+        raise TrainingError(f"{out}: cannot be made: {error.strerror}; give another --out") from None
     total = len(jobs) * seeds
     say(f"{len(jobs)} variants x {seeds} seeds, {budget} each: about {total * limit:.0f} minutes of training")
     folders: list[list[Path]] = []
@@ -110,6 +128,8 @@ def _train(recipe: Path, job: Variant, seed: int, limit: float, folder: Path) ->
     said = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
     if status:
+        with suppress(OSError):  # the very first one: nothing is there yet
+            folder.parent.rmdir()
         last = "\n".join(said.strip().splitlines()[-6:])
         raise TrainingError(f"{job.name}, seed {seed} could not be trained:\n{last}")
     cost = folder / "cost.json"
@@ -150,9 +170,15 @@ def _measured(jobs: Sequence[Variant], folders: Sequence[Sequence[Path]]) -> lis
 
 
 def _cost(folder: Path) -> dict[str, float]:
-    last = json.loads((folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
-    cost = json.loads((folder / "cost.json").read_text(encoding="utf-8"))
-    return {"steps": last["step"], "seconds": last["seconds"], **cost}
+    try:
+        last = json.loads((folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+        cost = json.loads((folder / "cost.json").read_text(encoding="utf-8"))
+        return {"steps": last["step"], "seconds": last["seconds"], "megabytes": cost["megabytes"]}
+    except (OSError, ValueError, LookupError, TypeError):
+        raise ModelError(
+            f"{folder}: metrics.jsonl or cost.json is missing or damaged; remove that folder, and the same"
+            " command trains it again"
+        ) from None
 
 
 def _spread(values: Sequence[float]) -> tuple[float, float]:

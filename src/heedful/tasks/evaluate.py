@@ -13,7 +13,7 @@ from heedful.data.batch import collate
 from heedful.data.corpus import open_corpus
 from heedful.data.readers import TextPair, read_pairs
 from heedful.decoding import Forced, search
-from heedful.errors import DataError
+from heedful.errors import DataError, nearest
 from heedful.evaluation import (
     Comparison,
     LengthBucket,
@@ -56,12 +56,16 @@ class Evaluated(NamedTuple):
 
 def pairs_of(model: Path, files: Sequence[str], split: str) -> list[TextPair]:
     """The pairs to measure on: the files given, or a split of the recipe the model was trained by."""
+    if len(files) > 2:
+        raise DataError(f"--data: one TSV or JSONL, or a source and a target file; {len(files)} were given")
     if files:
-        return read_pairs([str(Path(f).absolute()) for f in files], Path())
+        return read_pairs(files, Path.cwd())
     recipe: Recipe = load_recipe(model / RECIPE).recipe
     splits = open_splits(recipe, Path())
     if split not in splits:
-        raise DataError(f"the recipe of {model} names no {split} data; give --data")
+        raise DataError(
+            f'the recipe of {model} names no "{split}" data; {nearest(split, splits)}; or give --data'
+        )
     return list(splits[split])
 
 
@@ -70,9 +74,10 @@ def measure(
 ) -> Evaluated:
     """Write an output for every source and compare it with its reference."""
     sources, references = [p.source for p in pairs], [p.target for p in pairs]
+    likely = likelihood(ready, pairs)  # quick, so what it refuses is refused soon
     outputs = [best[0] for best in texts(ready, sources, how)]
     names = list(metrics) or list(USUAL[ready.task])
-    found = [*evaluate(names, outputs, references), likelihood(ready, pairs)]
+    found = [*evaluate(names, outputs, references), likely]
     main = "bleu" if "bleu" in names else "exact"
     lengths = [len(source.split()) for source in sources]
     return Evaluated(
@@ -86,8 +91,7 @@ def measure(
 @torch.inference_mode()
 def likelihood(ready: Ready, pairs: Sequence[TextPair]) -> Metric:
     """Perplexity of the references, the end token counted."""
-    recipe_data = Recipe.model_validate({"data": {"world": {}}}).data  # its limits are only for training
-    corpus = open_corpus(list(pairs), ready.words.source, ready.words.target, recipe_data)
+    corpus = open_corpus(list(pairs), ready.words.source, ready.words.target, ready.limits)
     total, count = 0.0, 0
     for first in range(0, len(corpus), 50):
         batch = collate([corpus[row] for row in range(first, min(first + 50, len(corpus)))])

@@ -18,9 +18,12 @@ from heedful.config import Recipe, load_recipe, recipe_toml
 from heedful.errors import ConfigError, ModelError
 from heedful.models import Seq2Seq, build
 from heedful.tasks.text import Vocabularies
+from heedful.training.checkpoint import under_way
 
 FORMAT = 1
 RECIPE, WEIGHTS, CARD = "recipe.toml", "model.safetensors", "model.json"
+TOKENIZERS = tuple(f"{side}.tokenizer.json" for side in Vocabularies._fields)
+CURE = "copy the folder again, or train it again"
 
 
 class Opened(NamedTuple):
@@ -75,36 +78,43 @@ def finished(folder: Path) -> bool:
 def read_card(folder: Path) -> dict[str, Any]:
     """What `model.json` says, refused if it is damaged or of a newer format."""
     if not folder.is_dir():
-        raise ModelError(f"{folder}: there is no such model folder")
+        what = f"{folder} is a file; a model is a folder" if folder.is_file() else ""
+        raise ModelError(what or f"{folder}: there is no such model folder")
     path = folder / CARD
     if not path.is_file():
-        raise ModelError(f"{folder}: not a finished model (no {CARD} in it)")
+        so_far = "; its training is under way: heedful train goes on with it" if under_way(folder) else ""
+        raise ModelError(f"{folder}: not a finished model (no {CARD} in it){so_far}")
     try:
         card = json.loads(path.read_text(encoding="utf-8"))
         version = card["format"]
     except (ValueError, KeyError, TypeError):
-        raise ModelError(f"{path}: damaged: not the card of a model") from None
+        raise ModelError(f"{path}: damaged: not the card of a model; {CURE}") from None
     if version != FORMAT:
-        raise ModelError(f"{path}: format {version}, but this heedful reads format {FORMAT}")
+        cure = "it needs a newer heedful" if isinstance(version, int) and version > FORMAT else CURE
+        raise ModelError(f"{path}: format {version!r}, but this heedful reads format {FORMAT}; {cure}")
     return dict(card)
 
 
 def open_model(folder: Path) -> Opened:
     """Load a model folder; every missing or damaged part has an error that names it."""
     card = read_card(folder)
-    for part in (RECIPE, WEIGHTS):
+    for part in (RECIPE, WEIGHTS, *TOKENIZERS):
         if not (folder / part).is_file():
-            raise ModelError(f"{folder}: incomplete: {part} is missing")
+            raise ModelError(f"{folder}: incomplete: {part} is missing; {CURE}")
     try:
         recipe = load_recipe(folder / RECIPE).recipe
     except ConfigError as error:
         raise ModelError(f"{folder}: its recipe cannot be used by this heedful:\n{error}") from None
-    words = Vocabularies.load(folder)
+    try:
+        words = Vocabularies.load(folder)
+    except ModelError as error:
+        raise ModelError(f"{error}; {CURE}") from None
     model = build(recipe.model, len(words.source), len(words.target))
     try:
         load_model_weights(model, str(folder / WEIGHTS))
     except (safetensors.SafetensorError, RuntimeError) as error:
-        first = str(error).splitlines()[0]
-        raise ModelError(f"{folder / WEIGHTS}: damaged, or not this recipe's: {first}") from None
+        lines = str(error).splitlines()  # torch's first line ends with a colon and says nothing
+        first = next((line.strip() for line in lines if not line.endswith(":")), lines[0])
+        raise ModelError(f"{folder / WEIGHTS}: damaged, or not this recipe's: {first}; {CURE}") from None
     model.eval()
     return Opened(folder.name, recipe, words, model, card)

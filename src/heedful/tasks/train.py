@@ -2,41 +2,52 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import torch
 
 from heedful.config import Loaded, Recipe, differences, load_recipe, recipe_toml
+from heedful.data.corpus import Tally, within
 from heedful.data.paths import PREFIX
-from heedful.errors import TrainingError
+from heedful.errors import ModelError, TrainingError
 from heedful.models import build
-from heedful.tasks.folder import RECIPE, finished, save_model
+from heedful.tasks.folder import RECIPE, TOKENIZERS, finished, save_model
 from heedful.tasks.text import TextTask, Vocabularies, learn, open_splits
 from heedful.training import leads
-from heedful.training.checkpoint import forget, under_way
+from heedful.training.checkpoint import CURE, FOLDER, forget, under_way
+from heedful.training.log import NAME
 from heedful.training.loop import train
 from heedful.training.types import Ears
+
+OURS = (RECIPE, *TOKENIZERS, NAME, "metrics.tmp", "tensorboard", FOLDER)  # before there is a model
+FREE = "training."  # a run under way may take other settings of this section; the state knows which
 
 
 def run(loaded: Loaded, out: Path, ears: Ears) -> bool:
     """Train as the recipe says, from where an earlier run stopped; False if there is nothing left to do."""
     if _done_before(loaded, out):
         return False
-    recipe = anchored(loaded)
-    splits = open_splits(recipe, loaded.base)
-    if under_way(out) and (out / "source.tokenizer.json").is_file():
-        words = Vocabularies.load(out)
-    else:
-        words = learn(splits["train"], recipe)
-        out.mkdir(parents=True, exist_ok=True)
-        if leads():
-            (out / RECIPE).write_text(recipe_toml(recipe), encoding="utf-8")
-            words.save(out)
+    with _as_found(out):
+        _train(anchored(loaded), loaded.base, out, ears)
+    return True
+
+
+def _train(recipe: Recipe, base: Path, out: Path, ears: Ears) -> None:
+    splits = open_splits(recipe, base)
+    going_on = under_way(out) and (out / TOKENIZERS[0]).is_file()
+    words = _words(out) if going_on else learn(splits["train"], recipe)
+    splits["valid"], left_out = within(splits["valid"], words.source, words.target, recipe.data)
     task = TextTask(recipe, splits, words)
-    torch.manual_seed(recipe.training.seed)
+    torch.manual_seed(recipe.training.seed % 2**63)
     model = build(recipe.model, len(words.source), len(words.target))
     if leads():
-        _introduce(task, model, ears)
+        if not going_on:
+            (out / RECIPE).write_text(recipe_toml(recipe), encoding="utf-8")
+            words.save(out)
+        _introduce(task, left_out, model, ears)
     outcome = train(
         task, model, recipe.training, out, begin=ears.begin, tick=ears.tick, after=ears.after, say=ears.say
     )
@@ -44,7 +55,34 @@ def run(loaded: Loaded, out: Path, ears: Ears) -> bool:
         save_model(out, recipe, words, model, outcome.best.figures, outcome.reason)
         forget(out)
         ears.say(outcome.reason)
-    return True
+
+
+@contextmanager
+def _as_found(out: Path) -> Iterator[None]:
+    """Make the folder; what fails before there is a state to go on from leaves it as it was."""
+    there = set(out.iterdir()) if out.exists() else set()
+    new = not out.exists()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TrainingError(f"{out}: cannot be made: {error.strerror}; give another --out") from None
+    try:
+        yield
+    except BaseException:
+        if leads() and not under_way(out):
+            for path in {out / name for name in OURS} - there:
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+            if new:
+                with suppress(OSError):  # somebody put something into it
+                    out.rmdir()
+        raise
+
+
+def _words(out: Path) -> Vocabularies:
+    try:
+        return Vocabularies.load(out)
+    except ModelError as error:
+        raise TrainingError(f"{error}; {CURE}") from None
 
 
 def anchored(loaded: Loaded) -> Recipe:
@@ -58,17 +96,18 @@ def anchored(loaded: Loaded) -> Recipe:
     return loaded.recipe.model_copy(update={"data": data.model_copy(update=files)})
 
 
-def _introduce(task: TextTask, model: torch.nn.Module, ears: Ears) -> None:
-    """What is about to be trained, in two lines."""
+def _introduce(task: TextTask, left_out: Tally, model: torch.nn.Module, ears: Ears) -> None:
+    """What is about to be trained, and what of the data is not."""
     parameters = sum(p.numel() for p in model.parameters())
     padding = task.buckets.padding_share(1)
     ears.say(
         f"{len(task.corpus):,} pairs, {len(task.words.source):,} and {len(task.words.target):,} words,"
         f" {parameters:,} parameters, {padding.both:.1%} padding"
     )
-    report = str(task.corpus.tally)
-    if report:
+    if report := str(task.corpus.tally):
         ears.say(report)
+    if report := str(left_out):
+        ears.say(f"to validate on: {report}")
 
 
 def _done_before(loaded: Loaded, out: Path) -> bool:
@@ -78,6 +117,8 @@ def _done_before(loaded: Loaded, out: Path) -> bool:
     if not finished(out) and not under_way(out):
         return False
     changed = differences(load_recipe(out / RECIPE).recipe, anchored(loaded))
+    if not finished(out):
+        changed = [line for line in changed if not line.startswith(FREE)]
     if not changed:
         return finished(out)
     listed = "\n".join(f"  - {line}" for line in changed)

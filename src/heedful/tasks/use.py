@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from heedful.attention import PLAIN, Detail, Watch
-from heedful.config import DecodingConfig
+from heedful.config import DataConfig, DecodingConfig, Recipe
 from heedful.decoding import Ensemble, Hypothesis
-from heedful.errors import ModelError
+from heedful.errors import DataError, ModelError
 from heedful.models import Writer
-from heedful.tasks.folder import Opened, open_model
+from heedful.tasks.folder import RECIPE, Opened, open_model
 from heedful.tasks.text import Tick, Vocabularies, answer, nothing, spoken
+
+LONGEST = 1_000  # tokens that are read even where training knew only shorter ones: how it fares is a question
+Say = Callable[[str], None]
 
 
 class Ready(NamedTuple):
@@ -23,26 +27,74 @@ class Ready(NamedTuple):
     words: Vocabularies
     decoding: DecodingConfig
     task: str
+    limits: DataConfig  # how long a line may be, and what is done with a longer one
+    recipe: Path  # where that is said
 
 
 def open_models(folders: Sequence[Path]) -> Ready:
     """Open one folder, or several whose vocabularies are the same as an ensemble."""
     opened = [open_model(folder) for folder in folders]
     first = opened[0]
-    if len(opened) == 1:
-        return Ready(first.name, first.model, first.words, first.recipe.decoding, first.recipe.task.kind)
     for other in opened[1:]:
         _same_words(first, other)
     name = "+".join(o.name for o in opened)
-    writer = Ensemble([o.model for o in opened])
-    return Ready(name, writer, first.words, first.recipe.decoding, first.recipe.task.kind)
+    writer = Ensemble([o.model for o in opened]) if len(opened) > 1 else first.model
+    recipe = first.recipe
+    limits = _limits([o.recipe for o in opened])
+    return Ready(name, writer, first.words, recipe.decoding, recipe.task.kind, limits, folders[0] / RECIPE)
+
+
+def _limits(recipes: Sequence[Recipe]) -> DataConfig:
+    """The lengths that every one of the models can take, and the policy of the first."""
+    source = min(_longest_source(recipe) for recipe in recipes)
+    target = min(max(recipe.data.max_target, LONGEST) for recipe in recipes)
+    return recipes[0].data.model_copy(update={"max_source": source, "max_target": target})
+
+
+def _longest_source(recipe: Recipe) -> int:
+    encoder, most = recipe.model.encoder, max(recipe.data.max_source, LONGEST)
+    table = encoder.kind in ("conv", "transformer") and encoder.positions == "learned"
+    return min(most, encoder.max_positions - 1) if table else most  # one is the end token's
 
 
 def _same_words(first: Opened, other: Opened) -> None:
+    tasks = first.recipe.task.kind, other.recipe.task.kind
+    if tasks[0] != tasks[1]:
+        raise ModelError(
+            f"{first.name} and {other.name} were trained for different tasks ({', '.join(tasks)}), so they"
+            " cannot write as one"
+        )
     if not first.words.same(other.words):
         raise ModelError(
             f"{first.name} and {other.name} have different vocabularies, so they cannot write as one"
         )
+
+
+def aloud(text: str) -> None:
+    print(f"warning: {text}", file=sys.stderr)
+
+
+def fitting(ready: Ready, lines: Sequence[str], first: int = 1, say: Say = aloud) -> list[str]:
+    """The lines under the recipe's own policy for long ones: refused, left out (blank), or cut.
+
+    One line of 100,000 words would hold up all the others, or take all memory. `first` is the number of the
+    first line, for what is said.
+    """
+    limits, most, source = ready.limits, ready.limits.max_source, ready.words.source
+    kept = []
+    for number, line in enumerate(lines, first):
+        # a character gives four tokens at most: bytes
+        count = len(source.encode(line)) - 1 if 4 * len(line) >= most else 0
+        if count <= most:
+            kept.append(line)
+            continue
+        what = f'line {number} ("{line[:20]}…") has {count:,} tokens, more than the {most:,} that are read'
+        if limits.longer == "refuse":
+            raise DataError(f'{what}; data.longer = "cut" or "skip" in {ready.recipe} goes on')
+        cut = limits.longer == "cut"
+        say(f"{what}: {f'only the first {most:,} are' if cut else 'it is left out'}")
+        kept.append(source.cut(line, most) if cut else "")
+    return kept
 
 
 def outputs(
@@ -56,8 +108,11 @@ def outputs(
     return [by_line.get(i, []) for i in range(len(lines))]
 
 
-def texts(ready: Ready, lines: Sequence[str], how: DecodingConfig, tick: Tick = nothing) -> list[list[str]]:
-    """The texts of each line, best first; a blank line gives a blank line."""
+def texts(
+    ready: Ready, lines: Sequence[str], how: DecodingConfig, tick: Tick = nothing, first: int = 1
+) -> list[list[str]]:
+    """The texts of each line, best first; a blank line gives a blank line. `first`: see `fitting`."""
+    lines = fitting(ready, lines, first)
     site, replace = ready.writer.alignment, how.replace_unknown
     return [
         [spoken(h, line, ready.words, site, replace) for h in found] or [""]
@@ -66,9 +121,10 @@ def texts(ready: Ready, lines: Sequence[str], how: DecodingConfig, tick: Tick = 
 
 
 def records(
-    ready: Ready, lines: Sequence[str], how: DecodingConfig, tick: Tick = nothing
+    ready: Ready, lines: Sequence[str], how: DecodingConfig, tick: Tick = nothing, first: int = 1
 ) -> list[dict[str, Any]]:
     """For programs: per line the tokens read, and for each output its tokens, scores and alignment."""
+    lines = fitting(ready, lines, first)
     site = ready.writer.alignment
     watch = Watch(Detail.WEIGHTS, frozenset({site})) if site is not None else PLAIN
     rows = []

@@ -102,6 +102,12 @@ class Shelf:
             if path.name not in wanted:
                 path.unlink()
 
+    def drop(self, step: int) -> int | None:
+        """Remove the state of this step, if there is one; the step of the newest that is left."""
+        (self.folder / _name("step", step)).unlink(missing_ok=True)
+        left = sorted(self.folder.glob("step-*.pt"))
+        return int(left[-1].stem.partition("-")[2]) if left else None
+
     def newest(self) -> tuple[Progress, dict[str, Any]] | None:
         """The last whole state, or None. A damaged one is removed, and the one before taken, in words."""
         for path in sorted(self.folder.glob("step-*.pt"), reverse=True):

@@ -70,6 +70,15 @@ class Keeper:
         }
         self.shelf.save(progress, self.keeps_best, rest)
 
+    def sound(self) -> bool:
+        """Are all weights numbers?"""
+        return all(bool(weight.isfinite().all()) for weight in self.model.parameters())
+
+    def fall_back(self, step: int) -> int | None:
+        """Remove the state of this step, whose weights are no good; the step of the one before it."""
+        left = self.shelf.drop(step) if self.fabric.is_global_zero else None
+        return self.fabric.broadcast(left)
+
     def after_step(self, progress: Progress) -> None:
         if self.ema is not None:
             self.ema.update(self.model, progress.step)

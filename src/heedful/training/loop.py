@@ -158,9 +158,8 @@ class _Run(Generic[Model, Batch]):
         norm = self._clip(config.batch_tokens * self.world / max(1.0, tokens_all))
         if not (math.isfinite(value) and (math.isfinite(norm) or config.precision == "16-mixed")):
             name = "gradient" if math.isfinite(value) else "loss"
-            raise TrainingError(
-                f"the {name} became {norm if name == 'gradient' else value} at step {progress.step + 1};"
-                " a lower training.rate may help"
+            raise self._lost(
+                f"the {name} became {norm if name == 'gradient' else value}", progress.step + 1
             )
         self.optimizer.step()
         progress.step += 1
@@ -207,12 +206,28 @@ class _Run(Generic[Model, Batch]):
         stopping = self.stopping or (self.world == 1 and self.stop.asked)
         due = progress.step % self.config.checkpoint_every == 0 and progress.validated != progress.step
         if stopping or due:
+            self._check_weights()
             self.keeper.save(progress)
         if stopping:
             self.fabric.barrier()  # whoever leaves first would have the others ended
             raise TrainingStopped(
                 f"stopped at step {progress.step}; nothing is lost: the same command goes on from there"
             )
+
+    def _check_weights(self) -> None:
+        """Before they are kept: the loss of the next step would tell, but then it is too late."""
+        if not self.keeper.sound():
+            raise self._lost("some weights became inf or nan", self.progress.step)
+
+    def _lost(self, what: str, step: int) -> TrainingError:
+        """The error for numbers that are none. A state of the weights that led here would lead here again."""
+        left = self.keeper.fall_back(self.progress.step)
+        then = "begins again: there is no good state yet"
+        if left is not None:
+            then = f"goes on from step {left} (where that fails too, begin again with another --out)"
+        return TrainingError(
+            f"{what} at step {step}; a lower training.rate may help: with it, the same command {then}"
+        )
 
     def _validation_due(self, reason: str) -> bool:
         progress, every = self.progress, self.config.validate_every
@@ -225,8 +240,12 @@ class _Run(Generic[Model, Batch]):
     def _validate(self) -> None:
         """Measure (the averaged weights, if there are any), compare with the best, write it all down."""
         config, progress = self.config, self.progress
+        self._check_weights()
         weights = self.keeper.to_validate(progress)
         result = self._measured(weights)
+        for name in {"loss", config.metric} & result.figures.keys():
+            if not math.isfinite(value := result.figures[name]):
+                raise self._lost(f"the {name} on the validation data became {value}", progress.step)
         if config.metric not in result.figures:
             self.keeper.save(progress)
             known = nearest(config.metric, result.figures)

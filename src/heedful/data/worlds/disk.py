@@ -69,11 +69,16 @@ def title(name: str) -> str:
 
 def claim(out: Path, name: str) -> None:
     """Refuse a folder that is somebody else's: its README.md would be lost, and worlds would mix."""
+    if out.is_file():
+        raise WorldError(f"{out} is a file; --out names a folder")
     readme = out / "README.md"
     if not readme.exists():
         return
-    with readme.open(encoding="utf-8", errors="replace") as file:
-        first = file.readline().rstrip("\r\n")
+    try:
+        with readme.open(encoding="utf-8", errors="replace") as file:
+            first = file.readline().rstrip("\r\n")
+    except OSError as error:
+        raise WorldError(f"{readme}: {error.strerror}: give another folder") from None
     if first != title(name):
         raise WorldError(
             f"{out} holds a README.md that is not of the world {name} ({first!r}): give another folder"
