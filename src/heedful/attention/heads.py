@@ -41,7 +41,7 @@ class Heads(nn.Module):
         joined: Tensor = self.out(context.flatten(start_dim=2))
         return joined
 
-    def _split(self, projection: nn.Linear, x: Tensor, what: str) -> Tensor:
+    def _split(self, projection: nn.Module, x: Tensor, what: str) -> Tensor:
         if x.shape[-1] != projection.in_features:
             raise ShapeError(
                 f"a {what} has size {x.shape[-1]}, but these heads were made for {projection.in_features}"

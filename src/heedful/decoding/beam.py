@@ -10,13 +10,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from heedful import native
 from heedful.attention import Detail, Watch
 from heedful.data.batch import Padded, TextBatch
 from heedful.data.tokenizer import END
 from heedful.decoding.types import Beam, Hypothesis
-from heedful.decoding.words import banned, join_looks, own_sites, step_weights
-from heedful.models import State, Writer
+from heedful.decoding.words import banned, join_looks, likeliest, own_sites, step_weights
+from heedful.models import Next, State, Writer
 
 EPSILON = 1e-10  # of the coverage penalty: a source word never looked at costs log of this
 DEAD = float("-inf")
@@ -84,12 +83,11 @@ def beam_search(
     covered = torch.zeros(batch.size, how.size, batch.source.ids.shape[1], device=device)
     last = torch.full((batch.size * how.size,), model.first, device=device)
     for t in range(how.max_length):
-        stepped = model.step(state, last, watch)
+        found = _ahead(model, state, last, how.size, watch, prefix, alive, t)
+        ahead = Ahead(*(part.view(len(alive), how.size, -1) for part in (found.words, found.logp)))
         weights = {
-            name: w.view(len(alive), how.size, *w.shape[1:])
-            for name, w in step_weights(stepped.looks).items()
+            name: w.view(len(alive), how.size, *w.shape[1:]) for name, w in step_weights(found.looks).items()
         }
-        ahead = _ahead(banned(stepped), how.size, prefix, alive, t)
         seen = covered + weights[site].mean(dim=2) if site is not None else covered
         totals, tokens, parents = _choose(search, totals, ahead, alive.tolist(), weights, seen, t)
         covered = seen.gather(1, parents[..., None].expand(-1, -1, seen.shape[-1]))
@@ -98,7 +96,7 @@ def beam_search(
             break
         keep = torch.tensor(going, device=device)
         rows = (keep[:, None] * how.size + parents[keep]).flatten()
-        state = stepped.state.select(rows, keep if len(going) < len(alive) else None, how.size)
+        state = found.state.select(rows, keep if len(going) < len(alive) else None, how.size)
         totals, covered, alive = totals[keep], covered[keep], alive[keep]
         last = tokens[keep].flatten()
     own = own_sites(model.sites)
@@ -112,17 +110,26 @@ class Ahead(NamedTuple):
     logp: Tensor
 
 
-def _ahead(scores: Tensor, size: int, prefix: Padded | None, alive: Tensor, t: int) -> Ahead:
+def _ahead(
+    model: Writer,
+    state: State,
+    last: Tensor,
+    size: int,
+    watch: Watch,
+    prefix: Padded | None,
+    alive: Tensor,
+    t: int,
+) -> Next:
     """Each row's likeliest words; every word but the prefix's is impossible, where a sentence has one."""
-    count = min(size, scores.shape[-1])
     if prefix is None or t >= prefix.ids.shape[1]:
-        logp, words = native.top(scores, count)
-    else:
-        forced, given = prefix.keep[alive, t], prefix.ids[alive, t]
-        other = torch.arange(scores.shape[-1], device=scores.device) != given[:, None]
-        wrong = (forced[:, None] & other).repeat_interleave(size, dim=0)
-        logp, words = scores.log_softmax(dim=-1).masked_fill(wrong, DEAD).topk(count)
-    return Ahead(words.view(len(alive), size, -1), logp.view(len(alive), size, -1))
+        return likeliest(model, state, last, size, watch)
+    stepped = model.step(state, last, watch)
+    scores = banned(stepped)
+    forced, given = prefix.keep[alive, t], prefix.ids[alive, t]
+    other = torch.arange(scores.shape[-1], device=scores.device) != given[:, None]
+    wrong = (forced[:, None] & other).repeat_interleave(size, dim=0)
+    logp, words = scores.log_softmax(dim=-1).masked_fill(wrong, DEAD).topk(min(size, scores.shape[-1]))
+    return Next(words, logp, stepped.state, stepped.looks)
 
 
 def _choose(

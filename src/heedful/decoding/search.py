@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Generator, Tensor
 
-from heedful import native
 from heedful.attention import PLAIN, Look, Watch
 from heedful.data.batch import Padded, TextBatch
 from heedful.data.tokenizer import END
 from heedful.decoding.beam import beam_search
 from heedful.decoding.types import Beam, Forced, Found, Greedy, Hypothesis, Method, Sample
-from heedful.decoding.words import Chosen, banned, own_sites, unpadded
+from heedful.decoding.words import Chosen, banned, likeliest, own_sites, unpadded
 from heedful.models import State, Writer
 
 
@@ -69,13 +68,18 @@ def _one_each(
     alive = torch.arange(batch.size, device=device)
     chosen: list[Chosen] = []
     for t in range(how.max_length):
-        stepped = model.step(state, last, watch)
-        picked, logp = _pick(banned(stepped), how, rng, prefix, alive, t)
-        chosen.append(Chosen.of(alive, picked, logp, stepped.looks))
+        if isinstance(how, Greedy) and prefix is None:
+            best = likeliest(model, state, last, 1, watch)
+            picked, logp, state, looks = best.words[:, 0], best.logp[:, 0], best.state, best.looks
+        else:
+            stepped = model.step(state, last, watch)
+            state, looks = stepped.state, stepped.looks
+            picked, logp = _pick(banned(stepped), how, rng, prefix, alive, t)
+        chosen.append(Chosen.of(alive, picked, logp, looks))
         going = (picked != END).nonzero().squeeze(1)
         if len(going) == 0:
             break
-        state, last = stepped.state, picked
+        last = picked
         if len(going) < len(alive):
             state, last, alive = state.select(going, going), picked[going], alive[going]
     return unpadded(chosen, batch.source.lengths.tolist(), own_sites(model.sites))
@@ -90,9 +94,6 @@ def _pick(
     t: int,
 ) -> tuple[Tensor, Tensor]:
     """The next word of each row, and its log-probability."""
-    if isinstance(how, Greedy) and prefix is None:
-        values, words = native.top(scores, 1)
-        return words[:, 0], values[:, 0]
     logp = scores.log_softmax(dim=-1)
     picked = logp.argmax(dim=-1) if isinstance(how, Greedy) else _draw(logp, how, rng)
     picked = _as_forced(picked, prefix, alive, t)

@@ -8,10 +8,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from heedful.attention import Look
+from heedful import native
+from heedful.attention import Look, Watch
 from heedful.data.tokenizer import END, PAD, START
 from heedful.decoding.types import Hypothesis
 from heedful.layers.state import Stepped, as_it_is
+from heedful.models import Engine, Next, State, Writer
 from heedful.record import Site
 
 Own = frozenset[str]
@@ -24,6 +26,17 @@ def banned(stepped: Stepped) -> Tensor:
         logits = logits.clone()
     logits[:, PAD] = logits[:, START] = float("-inf")
     return logits
+
+
+def likeliest(model: Writer, state: State, last: Tensor, best: int, watch: Watch) -> Next:
+    """The likeliest next words of each row: outright where the model can, else from all its scores."""
+    found = model.next(state, last, best, watch) if isinstance(model, Engine) else None
+    if found is not None:
+        return found
+    stepped = model.step(state, last, watch)
+    scores = banned(stepped)
+    logp, words = native.top(scores, min(best, scores.shape[-1]))
+    return Next(words, logp, stepped.state, stepped.looks)
 
 
 class Chosen(NamedTuple):

@@ -215,6 +215,7 @@ class RecurrentDecoder(nn.Module):
         known = (
             attention is not None
             and attention.plain_additive
+            and isinstance(attention.score.query, nn.Linear)  # not in bytes
             and watch.edit is None
             and watch.detail_at(CROSS) is Detail.NONE
             and (stack.kind, len(stack.layers), len(stack.norms)) == ("gru", 1, 0)

@@ -2,8 +2,9 @@
 
 from heedful.layers.state import State, Stepped
 from heedful.models.build import build
+from heedful.models.engine import Engine, quickest
 from heedful.models.int8 import to_int8
 from heedful.models.seq2seq import Seq2Seq
-from heedful.models.writer import Writer
+from heedful.models.writer import Next, Writer
 
-__all__ = ["Seq2Seq", "State", "Stepped", "Writer", "build", "to_int8"]
+__all__ = ["Engine", "Next", "Seq2Seq", "State", "Stepped", "Writer", "build", "quickest", "to_int8"]

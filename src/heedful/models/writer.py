@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Generator, Tensor
 
 from heedful.attention import PLAIN, Look, Watch
 from heedful.data.batch import TextBatch
 from heedful.layers.state import State, Stepped
 from heedful.record import Site
+
+
+class Next(NamedTuple):
+    """The likeliest words of each row, likeliest first, and where the writing stands then."""
+
+    words: Int[Tensor, "row best"]
+    logp: Float[Tensor, "row best"]
+    state: State
+    looks: Mapping[str, Look]
 
 
 @runtime_checkable

@@ -370,31 +370,42 @@ static void scale_row(const int32_t *acc, const int32_t *sums, const float *step
   }
 }
 
-/* y = x W' + b: x is quantised row by row; `sums` are the rows of W summed, `steps` their scales.
- * `room` holds the quantised rows: rows * padded bytes, where padded is k up to a multiple of 4. */
-void heed_int8(const float *x, const int8_t *packed, const int32_t *sums, const float *steps, const float *bias,
-               float *y, uint8_t *room, float *scales, i64 rows, i64 n, i64 k) {
-  const i64 quads = (k + 3) / 4, groups = (n + 15) / 16, blocks = (groups + BLOCK - 1) / BLOCK;
-  for (i64 r = 0; r < rows; r++) scales[r] = quantise_row(x + r * k, room + r * quads * 4, k, quads * 4);
+/* A matrix in bytes: `sums` are its rows summed, `steps` their scales. */
+typedef struct {
+  const int8_t *packed;
+  const int32_t *sums;
+  const float *steps;
+  const float *bias;
+  i64 n, k;
+} Matrix;
+
+/* y = x W' + b: x is quantised row by row. `room` holds that: rows * (k + 7) bytes are enough. */
+static void multiply(const Matrix *m, const float *x, float *y, uint8_t *room, i64 rows) {
+  const i64 n = m->n, k = m->k, quads = (k + 3) / 4, groups = (n + 15) / 16, blocks = (groups + BLOCK - 1) / BLOCK;
+  float *scales = (float *)room;
+  uint8_t *bytes = room + 4 * rows;
+  for (i64 r = 0; r < rows; r++) scales[r] = quantise_row(x + r * k, bytes + r * quads * 4, k, quads * 4);
 #pragma omp parallel for schedule(static) if (rows * n * k > 4000000)
   for (i64 b = 0; b < blocks; b++) {
     const i64 wide = groups - b * BLOCK < BLOCK ? groups - b * BLOCK : BLOCK;
-    const int8_t *w = packed + b * BLOCK * quads * 64;
+    const int8_t *w = m->packed + b * BLOCK * quads * 64;
     const i64 first = b * BLOCK * 16, count = n - first < wide * 16 ? n - first : wide * 16;
     int32_t acc[TALL * BLOCK * 16];
     for (i64 r = 0; r < rows; r += TALL) {
       const i64 tall = rows - r < TALL ? rows - r : TALL;
 #ifdef __AVX512VNNI__
-      TILES[tall - 1][wide - 1](room + r * quads * 4, w, quads, acc);
+      TILES[tall - 1][wide - 1](bytes + r * quads * 4, w, quads, acc);
 #else
-      product_plain(room + r * quads * 4, w, tall, quads, wide, acc);
+      product_plain(bytes + r * quads * 4, w, tall, quads, wide, acc);
 #endif
       for (i64 i = 0; i < tall; i++)
-        scale_row(acc + i * wide * 16, sums + first, steps + first, bias ? bias + first : NULL, scales[r + i],
-                  y + (r + i) * n + first, count);
+        scale_row(acc + i * wide * 16, m->sums + first, m->steps + first, m->bias ? m->bias + first : NULL,
+                  scales[r + i], y + (r + i) * n + first, count);
     }
   }
 }
+
+void heed_int8(const Matrix *m, const float *x, float *y, uint8_t *room, i64 rows) { multiply(m, x, y, room, rows); }
 
 /* ---- the likeliest words ---------------------------------------------------------------------------------- */
 
@@ -437,4 +448,80 @@ void heed_top(const float *x, i64 rows, i64 v, i64 best, i64 *words, float *logp
     const float total = log_sum(row, v);
     for (i64 i = 0; i < best; i++) top[i] -= total;
   }
+}
+
+/* ---- a GRU decoder's whole step ------------------------------------------------------------------------------ */
+
+/* `mode` and `said` as in engine.py. A matrix that a mode does not know has n = 0. */
+typedef struct {
+  i64 mode, said, hidden, score, width, fed_width, said_width, word, vocabulary;
+  const float *bring;   /* what each word brings to the gates, a row a word */
+  const float *vectors; /* word vectors, for the deep read-out */
+  const float *v;
+  Matrix hidden_m, ask, fed_m, hidden2_m, mix, output;
+} Decoder;
+
+enum { LOOK_FIRST, FEED_CONTEXT, FEED_VECTOR, CONDITIONAL, FEED_NOTHING };
+enum { LINEAR, AFFINE, TANH, DEEP };
+
+static void tanh_all(float *x, i64 n) {
+  for (i64 i = 0; i < n; i++) x[i] = fast_tanh(x[i]);
+}
+
+static void beside(float *out, i64 stride, i64 at, const float *part, i64 width, i64 rows) {
+  for (i64 r = 0; r < rows; r++) memcpy(out + r * stride + at, part + r * width, sizeof(float) * width);
+}
+
+/* One step of every row: h and fed are moved on, weights say where it looked, the `best` likeliest words are found.
+ * `room` holds rows * decoder_room floats and the quantised rows. */
+void heed_decoder(const Decoder *d, const i64 *words, float *h, float *fed, const float *keys, const float *values,
+                  const uint8_t *keep, i64 s, i64 beam, float *weights, i64 rows, i64 best, i64 *top_words,
+                  float *top_logp, float *room, i64 never_1, i64 never_2) {
+  const i64 n = d->hidden;
+  float *gi = room, *gh = gi + rows * 3 * n, *kept = gh + rows * 3 * n, *moved = kept + rows * 3 * n;
+  float *query = moved + rows * n, *context = query + rows * d->score, *joined = context + rows * d->width;
+  float *said = joined + rows * (n + d->width + d->word), *logits = said + rows * d->said_width;
+  uint8_t *bytes = (uint8_t *)(logits + rows * d->vocabulary);
+  float *state = h;
+  for (i64 r = 0; r < rows; r++) memcpy(gi + r * 3 * n, d->bring + words[r] * 3 * n, sizeof(float) * 3 * n);
+  if (d->mode == LOOK_FIRST) {
+    multiply(&d->ask, h, query, bytes, rows);
+    heed_additive(query, keys, d->v, keep, values, weights, context, rows, beam, s, d->score, d->width);
+    multiply(&d->fed_m, context, gh, bytes, rows);
+    for (i64 i = 0; i < rows * 3 * n; i++) gi[i] += gh[i];
+  } else if (d->mode == FEED_CONTEXT || d->mode == FEED_VECTOR) {
+    multiply(&d->fed_m, fed, gh, bytes, rows);
+    for (i64 i = 0; i < rows * 3 * n; i++) gi[i] += gh[i];
+  }
+  multiply(&d->hidden_m, h, gh, bytes, rows);
+  heed_gru(gi, gh, h, moved, kept, rows, n);
+  state = moved;
+  if (d->mode != LOOK_FIRST) {
+    multiply(&d->ask, state, query, bytes, rows);
+    heed_additive(query, keys, d->v, keep, values, weights, context, rows, beam, s, d->score, d->width);
+  }
+  if (d->mode == CONDITIONAL) {
+    multiply(&d->fed_m, context, gi, bytes, rows);
+    multiply(&d->hidden2_m, state, gh, bytes, rows);
+    heed_gru(gi, gh, state, h, kept, rows, n);
+    state = h;
+  }
+  const i64 wide = n + d->width + (d->said == DEEP ? d->word : 0);
+  beside(joined, wide, 0, state, n, rows);
+  beside(joined, wide, n, context, d->width, rows);
+  if (d->said == DEEP)
+    for (i64 r = 0; r < rows; r++)
+      memcpy(joined + r * wide + n + d->width, d->vectors + words[r] * d->word, sizeof(float) * d->word);
+  if (d->said == LINEAR) {
+    said = joined;
+  } else {
+    multiply(&d->mix, joined, said, bytes, rows);
+    if (d->said != AFFINE) tanh_all(said, rows * d->said_width);
+  }
+  if (d->mode == FEED_VECTOR) memcpy(fed, said, sizeof(float) * rows * d->said_width);
+  if (d->mode == FEED_CONTEXT) memcpy(fed, context, sizeof(float) * rows * d->width);
+  if (state != h) memcpy(h, state, sizeof(float) * rows * n);
+  multiply(&d->output, said, logits, bytes, rows);
+  for (i64 r = 0; r < rows; r++) logits[r * d->vocabulary + never_1] = logits[r * d->vocabulary + never_2] = -1e30f;
+  heed_top(logits, rows, d->vocabulary, best, top_words, top_logp);
 }

@@ -6,13 +6,14 @@ tells whether a tensor is such a one. The tests hold the two equal.
 
 from __future__ import annotations
 
+import ctypes
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.native.loader import library
+from heedful.native.loader import Matrix, library
 
 
 def fits(*tensors: Tensor) -> bool:
@@ -196,28 +197,27 @@ class Int8:
         whole = (weight / self.steps[:, None]).round().to(torch.int8).contiguous()
         self.sums = whole.to(torch.int32).sum(dim=1, dtype=torch.int32)
         found = library()
-        self.packed: Tensor | None = None
-        if found is not None:
-            n, k = whole.shape
-            self.packed = torch.empty(-(-n // 16) * -(-k // 4) * 64, dtype=torch.int8)
-            found.heed_pack(whole.data_ptr(), n, k, self.packed.data_ptr())
-            self.whole = None
-        else:
+        self.matrix: Matrix | None = None
+        self.whole: Tensor | None = None
+        if found is None:
             self.whole = whole.float()
+            return
+        n, k = whole.shape
+        self.packed = torch.empty(-(-n // 16) * -(-k // 4) * 64, dtype=torch.int8)
+        found.heed_pack(whole.data_ptr(), n, k, self.packed.data_ptr())
+        parts = (self.packed, self.sums, self.steps)
+        bias_at = None if self.bias is None else self.bias.data_ptr()
+        self.matrix = Matrix(*(t.data_ptr() for t in parts), bias_at, n, k)
+        self.at = ctypes.addressof(self.matrix)
 
     def __call__(self, x: Float[Tensor, "row in"], out: Tensor | None = None) -> Float[Tensor, "row out"]:
         (n, k), rows = self.shape, len(x)
         y = x.new_empty(rows, n) if out is None else out
         found = library()
-        if found is not None and self.packed is not None:
+        if found is not None and self.matrix is not None:
             x = x.contiguous()
-            room = torch.empty(rows * -(-k // 4) * 4, dtype=torch.uint8)
-            scales = torch.empty(rows)
-            found.heed_int8(
-                x.data_ptr(), self.packed.data_ptr(), self.sums.data_ptr(), self.steps.data_ptr(),
-                None if self.bias is None else self.bias.data_ptr(), y.data_ptr(), room.data_ptr(),
-                scales.data_ptr(), rows, n, k,
-            )  # fmt: skip
+            room = torch.empty(rows * (k + 8), dtype=torch.uint8)
+            found.heed_int8(self.at, x.data_ptr(), y.data_ptr(), room.data_ptr(), rows)
             return y
         assert self.whole is not None
         step = x.abs().amax(dim=1, keepdim=True) / 127.0

@@ -14,6 +14,25 @@ HERE = Path(__file__).parent
 OFF = "HEEDFUL_NATIVE"  # set to 0: torch does everything
 
 _P, _I, _F, _U = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float, ctypes.c_uint32
+
+
+class Matrix(ctypes.Structure):
+    """As kernels.c has it."""
+
+    _fields_ = (("packed", _P), ("sums", _P), ("steps", _P), ("bias", _P), ("n", _I), ("k", _I))
+
+
+class Decoder(ctypes.Structure):
+    """As kernels.c has it."""
+
+    _fields_ = (
+        *((name, _I) for name in ("mode", "said", "hidden", "score", "width", "fed_width", "said_width")),
+        *((name, _I) for name in ("word", "vocabulary")),
+        *((name, _P) for name in ("bring", "vectors", "v")),
+        *((name, Matrix) for name in ("hidden_m", "ask", "fed_m", "hidden2_m", "mix", "output")),
+    )
+
+
 SIGNATURES = {
     "heed_entropy": (_P, _P, _I, _I, _F, _P, _P),
     "heed_dropout": (_P, _P, _I, _U, _F, _U),
@@ -22,7 +41,8 @@ SIGNATURES = {
     "heed_gru": (_P, _P, _P, _P, _P, _I, _I),
     "heed_gru_back": (_P, _P, _I, _P, _P, _P, _P, _P, _I, _I),
     "heed_pack": (_P, _I, _I, _P),
-    "heed_int8": (_P,) * 8 + (_I,) * 3,
+    "heed_int8": (_P, _P, _P, _P, _I),
+    "heed_decoder": (_P,) * 7 + (_I, _I, _P, _I, _I, _P, _P, _P, _I, _I),
     "heed_top": (_P, _I, _I, _I, _P, _P),
 }
 

@@ -1,0 +1,89 @@
+"""Models made quick, in bytes and by the engine, stay close to the model they were made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import small
+from heedful.attention import Detail, Watch
+from heedful.config.presets import PRESETS
+from heedful.data.batch import Encoded, collate
+from heedful.data.tokenizer import START
+from heedful.decoding import Beam, Forced, Greedy, search
+from heedful.models import Engine, Seq2Seq, quickest, to_int8
+
+WIDE = {"embedding": 64, "encoder__hidden": 64, "decoder__hidden": 64, "attention__hidden": 64}
+KNOWN: dict[str, dict[str, Any]] = {
+    "rnnsearch": {},
+    "cgru": {},
+    "bigru-gru": {},
+    "bigru-gru, fed its context": {"decoder__feed": "context", "decoder__read_out": "deep"},
+    "bigru-gru, fed its vector": {"decoder__feed": "attentional", "decoder__read_out": "tanh"},
+    "bigru-gru, fed it without tanh": {"decoder__feed": "attentional", "decoder__read_out": "affine"},
+}
+
+
+def model(name: str, changes: dict[str, Any], seed: int = 3) -> Seq2Seq:
+    """Wide enough that its matrices are held in bytes, with weights that make it say something."""
+    found = small.built(small.preset(name.split(",")[0], **(WIDE | changes)), 90).float()
+    torch.manual_seed(seed)
+    for parameter in found.parameters():
+        torch.nn.init.normal_(parameter, std=0.15)
+    return found
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_can_be_held_in_bytes(name: str) -> None:
+    whole = model(name, {"encoder__heads": 4, "decoder__heads": 4})
+    rough = to_int8(whole)
+    with torch.no_grad():
+        exact, found = (m.score(small.batch()).logits for m in (whole, rough))
+    assert 0 < (found - exact).norm() < 0.05 * exact.norm()
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_the_engine_steps_as_the_model_in_bytes_does(name: str) -> None:
+    whole = model(name, KNOWN[name])
+    engine, rough = quickest(whole), to_int8(whole)
+    assert isinstance(engine, Engine)
+    with torch.no_grad():
+        mine, _ = engine.encode(small.batch())
+        theirs, _ = rough.encode(small.batch())
+        last = torch.full((3,), START)
+        for _ in range(4):
+            found = engine.next(mine, last, 5, Watch(Detail.WEIGHTS))
+            assert found is not None
+            stepped = rough.step(theirs, last, Watch(Detail.WEIGHTS))
+            logits = stepped.logits[:, 0]
+            logits[:, [0, 2]] = float("-inf")
+            logp = logits.log_softmax(dim=-1)
+            torch.testing.assert_close(found.logp, logp.gather(1, found.words), rtol=0, atol=0.03)
+            torch.testing.assert_close(found.logp[:, 0], logp.amax(dim=-1), rtol=0, atol=0.03)
+            weights, wanted = found.looks["cross"].weights, stepped.looks["cross"].weights
+            assert weights is not None
+            torch.testing.assert_close(weights, wanted, rtol=0, atol=0.01)
+            torch.testing.assert_close(found.state.cells[0], stepped.state.cells[0], rtol=0, atol=0.02)
+            mine, theirs, last = found.state, stepped.state, found.words[:, 0]
+
+
+@pytest.mark.parametrize("how", [Greedy(12), Beam(4, max_length=12)], ids=["greedy", "beam"])
+@pytest.mark.parametrize("name", KNOWN)
+def test_of_what_the_engine_writes_the_model_thinks_the_same(name: str, how: Greedy | Beam) -> None:
+    whole = model(name, KNOWN[name])
+    found = search(quickest(whole), small.batch(), how, Watch(Detail.WEIGHTS)).best
+    for example, (mine, *_) in zip(small.examples(), found, strict=True):
+        batch = collate([Encoded(example.source, list(mine.tokens))])
+        exact = search(whole, batch, Forced(), Watch(Detail.WEIGHTS)).best[0][0]
+        assert mine.token_logp == pytest.approx(exact.token_logp, abs=0.15)
+        torch.testing.assert_close(mine.looks["cross"], exact.looks["cross"], rtol=0, atol=0.03)
+
+
+def test_what_the_engine_does_not_know_is_left_to_the_model() -> None:
+    assert isinstance(quickest(model("transformer", {"encoder__heads": 4, "decoder__heads": 4})), Seq2Seq)
+    engine = quickest(model("cgru", {}))
+    assert isinstance(engine, Engine)
+    state, _ = engine.encode(small.batch())
+    assert engine.next(state, torch.full((3,), START), 1, Watch(Detail.FULL)) is None
