@@ -14,7 +14,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
 
@@ -33,7 +32,6 @@ from test_cli import heedful, refused
 
 pytestmark = pytest.mark.usefixtures("as_users_run")
 Done = subprocess.CompletedProcess[str]
-Run = Callable[..., Done]
 
 MODEL = """
 [model]
@@ -465,9 +463,6 @@ def test_a_folder_from_the_future(model: Path) -> None:
     said = complaint("translate", "-m", model, stdin="the a\n")
     assert "its recipe cannot be used by this heedful" in said
     assert "warp: no such setting" in said
-    (model / "recipe.toml").write_text(
-        text.replace("[model.encoder]\nkind", "[model.encoder]\nhidden = 5\nkind")
-    )
     (model / "recipe.toml").write_text(text.replace("hidden = 4", "hidden = 5", 1))
     assert "size mismatch for" in complaint("translate", "-m", model, stdin="the a\n")
 
@@ -640,3 +635,19 @@ def test_comparisons_that_cannot_be_made(corpus: Path) -> None:
     (corpus / "r.toml").unlink()
     before.pop(corpus / "r.toml")
     assert contents(corpus) == before
+
+
+def test_a_comparison_whose_parts_are_bad(corpus: Path, trained: Path) -> None:
+    compare = ("compare", corpus / "r.toml", "--seeds", "1", "--vary", "model.dropout=0.1,0.2", "--out")
+    for number in range(4):  # two variants and two baselines, trained before
+        shutil.copytree(trained, corpus / "old" / f"{number:02d}-seed1")
+    with patch("heedful.studies.compare._train"):
+        said = here(*compare, corpus / "old").stderr
+    assert "00-seed1: metrics.jsonl or cost.json is missing or damaged; remove that folder" in said
+    (corpus / "a.tsv").write_text("a\tb\nonly\n")
+    recipe(corpus, 'train = ["a.tsv"]\nvalid = ["good.tsv"]\ntest = ["good.tsv"]')
+    done = here(*compare, corpus / "new", "--budget", "1s")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "dropout=0.1, seed 1 could not be trained" in done.stderr
+    assert "a.tsv, line 2: expected source, tab, target" in done.stderr
+    assert not (corpus / "new").exists()

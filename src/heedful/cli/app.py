@@ -92,6 +92,10 @@ Longest = Annotated[int | None, typer.Option("--max-length", min=1, help="Longes
 Unknown = Annotated[
     bool, typer.Option("--replace-unknown", help="Copy the word looked at in place of <unk>.")
 ]
+Bytes = Annotated[
+    bool, typer.Option("--int8", help="With large matrices in bytes: quicker, nearly the same outputs.")
+]
+Threads = Annotated[int, typer.Option(min=0, help="Of the CPU; 0: as many as there are.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line: tokens, scores, alignments.")]
 
 
@@ -113,6 +117,8 @@ def _write(task: str) -> Callable[..., None]:
         beta: Beta = None,
         max_length: Longest = None,
         replace_unknown: Unknown = False,
+        int8: Bytes = False,
+        threads: Threads = 0,
         json: Json = False,
     ) -> None:
         from heedful.cli.write import write
@@ -133,7 +139,7 @@ def _write(task: str) -> Callable[..., None]:
         }
         asked = {key: value for key, value in options.items() if value is not None}
         check_decoding(asked)
-        write(task, files or [], model, asked, json)
+        write(task, files or [], model, asked, json, int8, threads)
 
     return verb
 
@@ -161,13 +167,15 @@ def evaluate(
     against: Annotated[
         Path | None, typer.Option(help="Another model, to be compared by paired bootstrap.")
     ] = None,
+    int8: Bytes = False,
+    threads: Threads = 0,
     json: Json = False,
 ) -> None:
     """Measure a model: metrics with signatures, quality by source length and by place."""
     from heedful.cli.evaluate import run
 
     asked = {} if beam is None else {"method": "beam" if beam > 1 else "greedy", "beam": beam}
-    run(model, data or [], split, metric or [], asked, against, json)
+    run(model, data or [], split, metric or [], asked, against, json, int8, threads)
 
 
 @app.command()

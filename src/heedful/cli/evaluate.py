@@ -23,10 +23,12 @@ def run(
     asked: Mapping[str, Any],
     other: Path | None,
     as_json: bool,
+    int8: bool = False,
+    threads: int = 0,
 ) -> None:
     check_names(metrics)
-    ready = open_models(models)
-    rival = open_models([other]) if other is not None else None
+    ready = open_models(models, int8, threads)
+    rival = open_models([other], int8, threads) if other is not None else None
     how = ready.decoding.model_copy(update=dict(asked))
     pairs = pairs_of(models[0], data, split)
     found = measure(ready, pairs, how, metrics)

@@ -16,7 +16,13 @@ CHUNK = 1_000  # lines read before they are written: memory stays flat, lengths 
 
 
 def write(
-    task: str, files: Sequence[Path], models: Sequence[Path], asked: Mapping[str, Any], as_json: bool
+    task: str,
+    files: Sequence[Path],
+    models: Sequence[Path],
+    asked: Mapping[str, Any],
+    as_json: bool,
+    int8: bool = False,
+    threads: int = 0,
 ) -> None:
     """Write what the model makes of each line, in order."""
     for file in files:
@@ -24,21 +30,23 @@ def write(
             raise DataError(f"{file}: there is no such file")
     from heedful.tasks.use import open_models, records, texts
 
-    ready = open_models(models)
+    ready = open_models(models, int8, threads)
     if ready.task != task:
         raise ModelError(f"{ready.name} was trained to {ready.task}; use heedful {ready.task}")
     how = ready.decoding.model_copy(update=dict(asked))
     if how.n_best > 1 and how.method == "greedy":
         how = how.model_copy(update={"method": "beam", "beam": max(how.beam, how.n_best)})
     with writing(_count(files)) as tick:
+        first = 1
         for lines in _chunks(files):
             if as_json:
-                for record in records(ready, lines, how, tick):
+                for record in records(ready, lines, how, tick, first):
                     print(json.dumps(record, ensure_ascii=False))
             else:
-                for several in texts(ready, lines, how, tick):
+                for several in texts(ready, lines, how, tick, first):
                     print("\n".join(several))
             sys.stdout.flush()
+            first += len(lines)
 
 
 def _count(files: Sequence[Path]) -> int | None:

@@ -125,9 +125,11 @@ def _train(recipe: Path, job: Variant, seed: int, limit: float, folder: Path) ->
     command = [sys.executable, "-m", "heedful", "train", str(recipe), *overrides, "--out", str(folder)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    said = process.stderr.read()
+    with process.stderr:
+        said = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
-    if status:
+    process.returncode = os.waitstatus_to_exitcode(status)  # nobody else may wait for it now
+    if process.returncode:
         with suppress(OSError):  # the very first one: nothing is there yet
             folder.parent.rmdir()
         last = "\n".join(said.strip().splitlines()[-6:])

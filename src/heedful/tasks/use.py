@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from heedful.attention import PLAIN, Detail, Watch
 from heedful.config import DataConfig, DecodingConfig, Recipe
 from heedful.decoding import Ensemble, Hypothesis
 from heedful.errors import DataError, ModelError
-from heedful.models import Writer
+from heedful.models import Writer, quickest
 from heedful.tasks.folder import RECIPE, Opened, open_model
 from heedful.tasks.text import Tick, Vocabularies, answer, nothing, spoken
 
@@ -29,19 +30,26 @@ class Ready(NamedTuple):
     task: str
     limits: DataConfig  # how long a line may be, and what is done with a longer one
     recipe: Path  # where that is said
+    threads: int = 1  # in which batches are searched side by side
 
 
-def open_models(folders: Sequence[Path]) -> Ready:
-    """Open one folder, or several whose vocabularies are the same as an ensemble."""
+def open_models(folders: Sequence[Path], int8: bool = False, threads: int = 0) -> Ready:
+    """Open one folder, or several whose vocabularies are the same as an ensemble.
+
+    `int8`: with the large matrices in bytes. `threads`: 0 takes as many as there are processors.
+    """
     opened = [open_model(folder) for folder in folders]
     first = opened[0]
     for other in opened[1:]:
         _same_words(first, other)
     name = "+".join(o.name for o in opened)
-    writer = Ensemble([o.model for o in opened]) if len(opened) > 1 else first.model
+    models: list[Writer] = [quickest(o.model) if int8 else o.model for o in opened]
+    writer = Ensemble(models) if len(models) > 1 else models[0]
     recipe = first.recipe
     limits = _limits([o.recipe for o in opened])
-    return Ready(name, writer, first.words, recipe.decoding, recipe.task.kind, limits, folders[0] / RECIPE)
+    threads = threads or len(os.sched_getaffinity(0))
+    where = folders[0] / RECIPE
+    return Ready(name, writer, first.words, recipe.decoding, recipe.task.kind, limits, where, threads)
 
 
 def _limits(recipes: Sequence[Recipe]) -> DataConfig:
@@ -103,7 +111,7 @@ def outputs(
     """The hypotheses of each line; a blank line has none. `tick` hears how many lines more are done."""
     full = [i for i, line in enumerate(lines) if line.strip()]
     tick(len(lines) - len(full))
-    found = answer(ready.writer, [lines[i] for i in full], ready.words, how, watch, tick)
+    found = answer(ready.writer, [lines[i] for i in full], ready.words, how, watch, tick, ready.threads)
     by_line = dict(zip(full, found, strict=True))
     return [by_line.get(i, []) for i in range(len(lines))]
 

@@ -158,9 +158,7 @@ class _Run(Generic[Model, Batch]):
         norm = self._clip(config.batch_tokens * self.world / max(1.0, tokens_all))
         if not (math.isfinite(value) and (math.isfinite(norm) or config.precision == "16-mixed")):
             name = "gradient" if math.isfinite(value) else "loss"
-            raise self._lost(
-                f"the {name} became {norm if name == 'gradient' else value}", progress.step + 1
-            )
+            raise self._lost(f"the {name} became {norm if name == 'gradient' else value}", progress.step + 1)
         self.optimizer.step()
         progress.step += 1
         progress.position += taken
