@@ -26,7 +26,9 @@ def write(
 ) -> None:
     """Write what the model makes of each line, in order."""
     for file in files:
-        if not file.exists() or file.is_dir():
+        if file.is_dir():
+            raise DataError(f"{file} is a folder; give files, or the text on stdin")
+        if not file.exists():
             raise DataError(f"{file}: there is no such file")
     from heedful.tasks.use import open_models, records, texts
 
@@ -60,8 +62,8 @@ def _chunks(files: Sequence[Path]) -> Iterator[list[str]]:
     """Lines in chunks; at a terminal each line by itself, so that one can talk with a model."""
     if not files and sys.stdin.isatty():
         print("one line at a time; end with Ctrl-D", file=sys.stderr)
-        for line in sys.stdin:
-            yield [line.rstrip("\n")]
+        for line in _all(files):
+            yield [line]
         return
     lines: list[str] = []
     for line in _all(files):
@@ -80,6 +82,7 @@ def _all(files: Sequence[Path]) -> Iterator[str]:
         return
     for number, raw in enumerate(sys.stdin.buffer, 1):
         try:
-            yield raw.decode("utf-8").rstrip("\r\n")
+            text = raw.decode("utf-8").rstrip("\r\n")
+            yield text.removeprefix("\ufeff") if number == 1 else text
         except UnicodeDecodeError as error:
             raise DataError(f"stdin, line {number}: not UTF-8 (byte {error.start} of the line)") from None

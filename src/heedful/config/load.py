@@ -160,6 +160,7 @@ def _words(kind: str, keys: Keys, key: str, error: Any) -> str:
         "int_type": "a whole number",
         "int_from_float": "a whole number",
         "float_type": "a number",
+        "finite_number": "a finite number",
         "bool_type": "true or false",
         "string_type": "text in quotes",
         "tuple_type": "a list",

@@ -41,7 +41,7 @@ Files = Annotated[tuple[str, ...], Field(strict=False, max_length=2)]
 class Section(BaseModel):
     """Base of every section: frozen, strict about types, unknown keys refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class TaskConfig(Section):
@@ -357,7 +357,7 @@ class TrainingConfig(Section):
     patience: int = Field(0, ge=0, description="validations without gain that end it; 0: never")
     keep_best: bool = Field(False, description="end with the best weights, not the last; so does patience")
     checkpoint_every: PositiveInt = Field(500, description="steps between saved states, to go on from")
-    threads: int = Field(0, ge=0, description="of the CPU; 0: torch chooses")
+    threads: int = Field(0, ge=0, le=1_024, description="of the CPU; 0: torch chooses")
     device: Literal["cpu", "auto", "cuda", "gpu", "mps", "tpu"] = Field(
         "cpu", description="where to compute; tested on the CPU only"
     )
