@@ -85,12 +85,12 @@ class Fake(protocol.Worker):
     def do_gemm(self, threads):
         return {{"gflops": 200.0}}
 
-    def do_decode(self, model, how, sentences, threads=1, workers=1, **more):
+    def do_decode(self, model, how, sentences, threads=1, workers=1, int8=False, **more):
         print("a library that talks")
         if NAME == "broken":
             raise ValueError("no such thing")
         slow = {{"heedful": 1.0, "joey": 20.0}}.get(NAME, 4.0)
-        slow /= (how == "traced") + 1
+        slow /= (1 + int8) * (2 if how == "traced" else 1)
         return {{"seconds": slow / threads, "outputs": [f"line {{i}}" for i in range(sentences)]}}
 
 Fake().serve()
@@ -111,7 +111,7 @@ def test_rounds_become_a_table_and_a_picture(bench: Any, workers: list[str], tmp
     assert run.main([*asked, "--rows", "greedy-R,single-T,traced-R"]) == 0
     assert run.main([*asked, "--rows", "train-R"]) == 0  # later rows join what was there
     table = (out / "RESULTS.md").read_text(encoding="utf-8").splitlines()
-    (joey,) = [line for line in table if "greedy, batch 64, model R" in line and "JoeyNMT:" in line]
+    joey, _ = [line for line in table if "greedy, batch 64, model R" in line and "JoeyNMT:" in line]
     assert joey.startswith(
         "| greedy, batch 64, model R | 40 sentences/s | JoeyNMT: 2 sentences/s | **20.00x** | 20.00-20.00 |"
         " 15x | yes | 2 |"
@@ -119,7 +119,8 @@ def test_rounds_become_a_table_and_a_picture(bench: Any, workers: list[str], tmp
     assert any(
         "one sentence at a time, T | 25.0 ms | CTranslate2 int8: 100.0 ms | **4.00x**" in t for t in table
     )
-    assert any("heedful, not traced: 40 sentences/s | **2.00x**" in line for line in table)
+    assert any("| 80 sentences/s | not traced: 40 sentences/s | **2.00x**" in line for line in table)
+    assert any("| int8: 80 sentences/s | OpenNMT-py: 10 sentences/s | **8.00x**" in line for line in table)
     assert any("| greedy, batch 64, model R | heedful |" in t and "| 20 of 20 | 2 |" in t for t in table)
     assert any(line.startswith("| R, OpenNMT-py |") and line.endswith("| 12 |") for line in table)
     assert any(line.startswith("Training model R holds") for line in table)

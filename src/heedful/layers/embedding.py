@@ -54,6 +54,12 @@ class Positions(nn.Module):
             rows = sinusoids(last, x.shape[-1]).to(rows)
         return x + rows[at:last].to(x.dtype)
 
+    def first(self, count: int) -> Float[Tensor, "position width"]:
+        """What the first positions add; of a learned table, no more than it has."""
+        if self.kind == "learned":
+            return self.table[:count].detach().contiguous()
+        return sinusoids(count, self.get_buffer("rows").shape[1])
+
 
 def word_vectors(count: int, width: int) -> nn.Embedding:
     """Vectors of about unit length, so that tied outputs begin with modest scores."""

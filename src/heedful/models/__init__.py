@@ -2,8 +2,9 @@
 
 from heedful.layers.state import State, Stepped
 from heedful.models.build import build
-from heedful.models.engine import Engine, quickest
+from heedful.models.engine import Engine
 from heedful.models.int8 import to_int8
+from heedful.models.quickest import quickest as quickest
 from heedful.models.seq2seq import Seq2Seq
 from heedful.models.writer import Next, Writer
 

@@ -525,3 +525,119 @@ void heed_decoder(const Decoder *d, const i64 *words, float *h, float *fed, cons
   for (i64 r = 0; r < rows; r++) logits[r * d->vocabulary + never_1] = logits[r * d->vocabulary + never_2] = -1e30f;
   heed_top(logits, rows, d->vocabulary, best, top_words, top_logp);
 }
+
+/* ---- a Transformer decoder's whole step --------------------------------------------------------------------- */
+
+typedef struct {
+  const float *gain, *shift;
+  double epsilon;
+} Norm;
+
+typedef struct {
+  Norm self_norm, cross_norm, feed_norm;
+  Matrix qkv, self_out, cross_query, cross_out, feed_in, feed_out;
+} Layer;
+
+typedef struct {
+  i64 layers, width, heads, vocabulary;
+  const float *vectors;   /* word vectors, scaled */
+  const float *positions; /* a row a step */
+  const Layer *layer;
+  Norm last;
+  Matrix output;
+} Transformer;
+
+static void norm_row(const Norm *norm, const float *x, float *y, i64 d) {
+  float mean = 0.0f, square = 0.0f;
+  for (i64 j = 0; j < d; j++) mean += x[j];
+  mean /= (float)d;
+  for (i64 j = 0; j < d; j++) square += (x[j] - mean) * (x[j] - mean);
+  const float scale = 1.0f / sqrtf(square / (float)d + (float)norm->epsilon);
+  for (i64 j = 0; j < d; j++) y[j] = (x[j] - mean) * scale * norm->gain[j] + norm->shift[j];
+}
+
+static void norm_rows(const Norm *norm, const float *x, float *y, i64 rows, i64 d) {
+  for (i64 r = 0; r < rows; r++) norm_row(norm, x + r * d, y + r * d, d);
+}
+
+static void add_rows(const float *x, float *y, i64 count) {
+  for (i64 i = 0; i < count; i++) y[i] += x[i];
+}
+
+static void relu_rows(float *x, i64 count) {
+  for (i64 i = 0; i < count; i++) x[i] = x[i] > 0.0f ? x[i] : 0.0f;
+}
+
+/* One head of one row: `at[k]` are the places of its keys, and its values lie `apart` behind them. */
+static void attend(const float *q, const float *const *at, i64 apart, i64 count, i64 from, i64 wide, float *w, float *out) {
+  const float scale = 1.0f / sqrtf((float)wide);
+  float top = -3.0e38f, sum = 0.0f;
+  for (i64 k = 0; k < count; k++) {
+    w[k] = at[k] ? dot(q + from, at[k] + from, wide) * scale : -3.0e38f;
+    top = w[k] > top ? w[k] : top;
+  }
+  for (i64 k = 0; k < count; k++) {
+    w[k] = at[k] ? fast_exp(w[k] - top) : 0.0f;
+    sum += w[k];
+  }
+  for (i64 j = 0; j < wide; j++) out[from + j] = 0.0f;
+  for (i64 k = 0; k < count; k++) {
+    w[k] = sum > 0.0f ? w[k] / sum : 0.0f;
+    if (at[k] && w[k] != 0.0f) add_scaled(at[k] + apart + from, w[k], out + from, wide);
+  }
+}
+
+/* One step of every row at position `t`. The cache is [layer][step][row][key, value]; `origin` says, for each row and
+ * each earlier step, in which row of the cache it was written: rows are never copied when beams part. `cross` are
+ * the source's keys and values of each layer, side by side. Weights are those of the looks at the source. */
+void heed_transformer(const Transformer *m, i64 t, const i64 *words, float *cache, i64 cache_rows, i64 most,
+                      const i64 *origin, const float *cross, const uint8_t *keep, i64 s, i64 beam, float *weights,
+                      i64 rows, i64 best, i64 *top_words, float *top_logp, float *room, i64 never_1, i64 never_2) {
+  const i64 d = m->width, wide = d / m->heads, sentences = rows / beam;
+  const i64 inner = m->layer[0].feed_in.n;
+  float *x = room, *y = x + rows * d, *part = y + rows * d, *qkv = part + rows * d, *feed = qkv + rows * 3 * d;
+  float *logits = feed + rows * inner;
+  uint8_t *bytes = (uint8_t *)(logits + rows * m->vocabulary);
+  for (i64 r = 0; r < rows; r++)
+    for (i64 j = 0; j < d; j++) x[r * d + j] = m->vectors[words[r] * d + j] + m->positions[t * d + j];
+  for (i64 l = 0; l < m->layers; l++) {
+    const Layer *layer = m->layer + l;
+    float *mine = cache + l * most * cache_rows * 2 * d;
+    norm_rows(&layer->self_norm, x, y, rows, d);
+    multiply(&layer->qkv, y, qkv, bytes, rows);
+    for (i64 r = 0; r < rows; r++)
+      memcpy(mine + (t * cache_rows + r) * 2 * d, qkv + r * 3 * d + d, sizeof(float) * 2 * d);
+#pragma omp parallel for schedule(static) if (rows > 16)
+    for (i64 r = 0; r < rows; r++) {
+      const float *at[t + 1];
+      float w[t + 1];
+      for (i64 k = 0; k < t; k++) at[k] = mine + (k * cache_rows + origin[r * most + k]) * 2 * d;
+      at[t] = mine + (t * cache_rows + r) * 2 * d;
+      for (i64 head = 0; head < m->heads; head++)
+        attend(qkv + r * 3 * d, at, d, t + 1, head * wide, wide, w, y + r * d);
+    }
+    multiply(&layer->self_out, y, part, bytes, rows);
+    add_rows(part, x, rows * d);
+    norm_rows(&layer->cross_norm, x, y, rows, d);
+    multiply(&layer->cross_query, y, qkv, bytes, rows);
+#pragma omp parallel for schedule(static) if (rows > 16)
+    for (i64 r = 0; r < rows; r++) {
+      const i64 b = r / beam;
+      const float *at[s > 0 ? s : 1], *source = cross + (l * sentences + b) * s * 2 * d;
+      for (i64 k = 0; k < s; k++) at[k] = keep[b * s + k] ? source + k * 2 * d : NULL;
+      for (i64 head = 0; head < m->heads; head++)
+        attend(qkv + r * d, at, d, s, head * wide, wide, weights + ((l * rows + r) * m->heads + head) * s, y + r * d);
+    }
+    multiply(&layer->cross_out, y, part, bytes, rows);
+    add_rows(part, x, rows * d);
+    norm_rows(&layer->feed_norm, x, y, rows, d);
+    multiply(&layer->feed_in, y, feed, bytes, rows);
+    relu_rows(feed, rows * inner);
+    multiply(&layer->feed_out, feed, part, bytes, rows);
+    add_rows(part, x, rows * d);
+  }
+  norm_rows(&m->last, x, y, rows, d);
+  multiply(&m->output, y, logits, bytes, rows);
+  for (i64 r = 0; r < rows; r++) logits[r * m->vocabulary + never_1] = logits[r * m->vocabulary + never_2] = -1e30f;
+  heed_top(logits, rows, m->vocabulary, best, top_words, top_logp);
+}

@@ -33,6 +33,32 @@ class Decoder(ctypes.Structure):
     )
 
 
+class Norm(ctypes.Structure):
+    """As kernels.c has it."""
+
+    _fields_ = (("gain", _P), ("shift", _P), ("epsilon", ctypes.c_double))
+
+
+class Layer(ctypes.Structure):
+    """As kernels.c has it."""
+
+    _fields_ = (
+        *((name, Norm) for name in ("self_norm", "cross_norm", "feed_norm")),
+        *((name, Matrix) for name in ("qkv", "self_out", "cross_query", "cross_out", "feed_in", "feed_out")),
+    )
+
+
+class Transformer(ctypes.Structure):
+    """As kernels.c has it."""
+
+    _fields_ = (
+        *((name, _I) for name in ("layers", "width", "heads", "vocabulary")),
+        *((name, _P) for name in ("vectors", "positions", "layer")),
+        ("last", Norm),
+        ("output", Matrix),
+    )
+
+
 SIGNATURES = {
     "heed_entropy": (_P, _P, _I, _I, _F, _P, _P),
     "heed_dropout": (_P, _P, _I, _U, _F, _U),
@@ -43,6 +69,7 @@ SIGNATURES = {
     "heed_pack": (_P, _I, _I, _P),
     "heed_int8": (_P, _P, _P, _P, _I),
     "heed_decoder": (_P,) * 7 + (_I, _I, _P, _I, _I, _P, _P, _P, _I, _I),
+    "heed_transformer": (_P, _I, _P, _P, _I, _I, _P, _P, _P, _I, _I, _P, _I, _I, _P, _P, _P, _I, _I),
     "heed_top": (_P, _I, _I, _I, _P, _P),
 }
 

@@ -1,0 +1,158 @@
+"""A Transformer decoder's whole step as one call into C, with its matrices in bytes.
+
+What rows have written lies in one cache that is never reordered: when beams part, each row only notes where
+its past was written.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from heedful import native
+from heedful.attention import PLAIN, Detail, Look, Watch
+from heedful.data.tokenizer import PAD, START
+from heedful.errors import ShapeError
+from heedful.layers.readout import Output
+from heedful.layers.state import State
+from heedful.layers.transformer import DecoderLayer, TransformerDecoder
+from heedful.models.engine import Engine
+from heedful.models.seq2seq import Seq2Seq
+from heedful.models.writer import Next
+from heedful.native import Int8
+from heedful.native.loader import Layer, Matrix, Norm, Transformer
+
+LONGEST = 4_096  # tokens of an output
+STEPS = 32  # the cache's length at first; it doubles when it is full
+
+
+@dataclass(frozen=True, slots=True)
+class Cached(State):
+    """Where a generation stands. States of one generation share a cache: only the newest can go on."""
+
+    written: Tensor = field(default_factory=lambda: torch.empty(0))  # (layer, step, row, key and value)
+    origin: Tensor = field(default_factory=lambda: torch.empty(0))  # (row, step): its row in the cache
+    cross: Tensor = field(default_factory=lambda: torch.empty(0))  # (layer, sentence, key, key and value)
+    keep: Tensor = field(default_factory=lambda: torch.empty(0))
+
+    def select(self, rows: Tensor, sentences: Tensor | None = None, beam: int = 1) -> Cached:
+        del beam
+        cross, keep = self.cross, self.keep
+        if sentences is not None:
+            cross, keep = cross[:, sentences].contiguous(), keep[sentences]
+        return Cached(at=self.at, written=self.written, origin=self.origin[rows], cross=cross, keep=keep)
+
+
+class TransformerEngine(Engine):
+    """Knows pre-norm decoders."""
+
+    def __init__(self, model: Seq2Seq) -> None:
+        super().__init__(model)
+        decoder = model.decoder
+        assert isinstance(decoder, TransformerDecoder)
+        self.decoder, self.held = _struct(decoder)
+        self.names = [layer.cross_site for layer in decoder.layers]
+        self.count, self.heads = len(decoder.layers), decoder.layers[0].cross_attention.site.heads
+        inner = len(decoder.layers[0].feed_forward[0].get_parameter("weight"))
+        self.floats = 6 * decoder.width + inner + self.decoder.vocabulary + max(inner, decoder.width) // 4 + 4
+        self.table = decoder.positions.first(LONGEST)
+        self.decoder.positions = self.table.data_ptr()
+
+    def next(self, state: State, last: Int[Tensor, "row"], best: int, watch: Watch = PLAIN) -> Next | None:
+        library = native.library()
+        asked = watch.detail is not Detail.NONE
+        own = asked and (watch.sites is None or bool(watch.sites - set(self.names)))
+        if library is None or watch.edit is not None or own or watch.detail is Detail.FULL:
+            return None
+        now = state if isinstance(state, Cached) else self._begin(state, len(last))
+        t, rows, best = now.at, len(last), min(best, self.decoder.vocabulary)
+        written, origin = now.written, now.origin
+        if t == written.shape[1]:
+            written = torch.cat([written, torch.empty_like(written)], dim=1)
+            origin = torch.cat([origin, torch.empty_like(origin)], dim=1)
+        if t >= len(self.table):
+            raise ShapeError(f"an output longer than {len(self.table):,} tokens has no positions left")
+        last, origin, keep = last.contiguous(), origin.contiguous(), now.keep.contiguous()
+        count = keep.shape[1]
+        weights = written.new_empty(self.count, rows, self.heads, count)
+        words, logp = last.new_empty(rows, best), written.new_empty(rows, best)
+        room = written.new_empty(rows * self.floats)
+        library.heed_transformer(
+            ctypes.addressof(self.decoder), t, last.data_ptr(), written.data_ptr(), written.shape[2],
+            written.shape[1], origin.data_ptr(), now.cross.data_ptr(), keep.data_ptr(), count,
+            rows // len(keep), weights.data_ptr(), rows, best, words.data_ptr(), logp.data_ptr(),
+            room.data_ptr(), PAD, START,
+        )  # fmt: skip
+        origin[:, t] = torch.arange(rows)
+        after = Cached(at=t + 1, written=written, origin=origin, cross=now.cross, keep=keep)
+        shown = [name for name in self.names if watch.detail_at(name) is not Detail.NONE]
+        looks = {name: Look(weights[self.names.index(name)][:, None]) for name in shown}
+        return Next(words, logp, after, looks)
+
+    def _begin(self, state: State, rows: int) -> Cached:
+        memories = [state.memory[name] for name in self.names]
+        both = [torch.cat([m.keys.flatten(2), m.values.flatten(2)], dim=-1) for m in memories]
+        keep, width = memories[0].keep, both[0].shape[-1]
+        written = both[0].new_empty(self.count, STEPS, rows, width)
+        origin = torch.zeros(rows, STEPS, dtype=torch.long)
+        return Cached(at=state.at, written=written, origin=origin, cross=torch.stack(both), keep=keep)
+
+
+def knows(model: Seq2Seq) -> bool:
+    decoder = model.decoder
+    if not isinstance(decoder, TransformerDecoder):
+        return False
+    plain = isinstance(decoder.into, nn.Identity) and isinstance(decoder.out, nn.Identity)
+    return plain and all(layer.around_self.pre for layer in decoder.layers)
+
+
+@torch.no_grad()
+def _struct(decoder: TransformerDecoder) -> tuple[Transformer, tuple[object, ...]]:
+    """The decoder as C sees it, and what must live as long."""
+    held: list[object] = []
+    vectors = (decoder.embedding.weight * math.sqrt(decoder.width)).contiguous()
+    layers = (Layer * len(decoder.layers))(*(_layer(layer, held) for layer in decoder.layers))
+    heads = decoder.layers[0].cross_attention.site.heads
+    struct = Transformer(len(layers), decoder.width, heads, len(vectors))
+    struct.vectors, struct.layer = vectors.data_ptr(), ctypes.addressof(layers)
+    assert isinstance(decoder.last_norm, nn.LayerNorm)
+    assert isinstance(decoder.output, Output)
+    struct.last = _norm(decoder.last_norm, held)
+    struct.output = _matrix([decoder.output.weight], [decoder.output.bias], held)
+    return struct, (vectors, layers, held)
+
+
+def _layer(layer: DecoderLayer, held: list[object]) -> Layer:
+    own, cross = layer.self_attention.heads, layer.cross_attention.heads
+    assert own is not None
+    assert cross is not None
+    first, last = layer.feed_forward[0], layer.feed_forward[-1]
+    three = [own.to_query, own.to_key, own.to_value]
+    found = Layer(
+        *(_norm(part.norm, held) for part in (layer.around_self, layer.around_cross, layer.around_feed))
+    )
+    found.qkv = _matrix([p.weight for p in three], [p.bias for p in three], held)
+    linears = {"self_out": own.out, "cross_query": cross.to_query, "cross_out": cross.out}
+    for name, linear in (linears | {"feed_in": first, "feed_out": last}).items():
+        assert isinstance(linear, nn.Linear)
+        setattr(found, name, _matrix([linear.weight], [linear.bias], held))
+    return found
+
+
+def _matrix(weights: Sequence[Tensor], biases: Sequence[Tensor | None], held: list[object]) -> Matrix:
+    bias = None if any(b is None for b in biases) else torch.cat([b for b in biases if b is not None])
+    product = Int8(torch.cat(list(weights)), bias)
+    held.append(product)
+    assert product.matrix is not None
+    return product.matrix
+
+
+def _norm(norm: nn.LayerNorm, held: list[object]) -> Norm:
+    held.append(norm)
+    return Norm(norm.weight.data_ptr(), norm.bias.data_ptr(), norm.eps)
