@@ -12,7 +12,7 @@ export HEEDFUL_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: demo test test-slow lint unit wheel format clean
+.PHONY: demo test test-slow bench lint unit wheel format clean
 
 $(READY): pyproject.toml constraints.txt hatch_build.py src/heedful/native/kernels.c
 	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "heedful needs Python 3.11 or newer"'
@@ -54,6 +54,11 @@ unit: $(READY) $(DEMO)/model.json
 ## test-slow: longer trainings and more kills
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow
+
+## bench: speed beside JoeyNMT, OpenNMT-py and CTranslate2 (hours; BENCH='--rows train-R' for less)
+bench: $(READY)
+	$(BIN)/python benchmarks/speed/growth.py
+	$(BIN)/python benchmarks/speed/run.py $(BENCH)
 
 wheel: $(READY) $(DEMO)/model.json
 	$(BIN)/python tests/wheel.py

@@ -28,7 +28,10 @@ Overrides = Annotated[
     list[str] | None,
     typer.Argument(metavar="[SECTION.KEY=VALUE]...", help="Settings that win over the recipe's."),
 ]
-Model = Annotated[Path, typer.Option("-m", "--model", help="A model folder.", show_default=False)]
+Model = Annotated[
+    Path | None,
+    typer.Option("-m", "--model", help="A model: a folder, or a bundled one's name.", show_default=False),
+]
 
 
 def _version(wanted: bool) -> None:
@@ -75,8 +78,13 @@ def train(
 
 
 Models = Annotated[
-    list[Path],
-    typer.Option("-m", "--model", help="A model folder; several write as one.", show_default=False),
+    list[Path] | None,
+    typer.Option(
+        "-m",
+        "--model",
+        help="A model: a folder, or a bundled one's name; several write as one (default: the bundled one).",
+        show_default=False,
+    ),
 ]
 Input = Annotated[list[Path] | None, typer.Argument(help="Text, one item a line (default: stdin).")]
 BeamSize = Annotated[int | None, typer.Option("--beam", min=1, help="Beam search this wide; 1 is greedy.")]
@@ -105,7 +113,7 @@ def _write(task: str) -> Callable[..., None]:
     def verb(
         files: Input = None,
         *,
-        model: Models,
+        model: Models = None,
         beam: BeamSize = None,
         n_best: NBest = 1,
         sample: Draw = False,
@@ -139,7 +147,7 @@ def _write(task: str) -> Callable[..., None]:
         }
         asked = {key: value for key, value in options.items() if value is not None}
         check_decoding(asked)
-        write(task, files or [], model, asked, json, int8, threads)
+        write(task, files or [], model or [], asked, json, int8, threads)
 
     return verb
 
@@ -156,7 +164,7 @@ for _verb, _help in (
 @app.command()
 def evaluate(
     *,
-    model: Models,
+    model: Models = None,
     data: Annotated[
         list[str] | None,
         typer.Option("--data", help="A TSV, or twice: source and target (default: the recipe's)."),
@@ -175,7 +183,7 @@ def evaluate(
     from heedful.cli.evaluate import run
 
     asked = {} if beam is None else {"method": "beam" if beam > 1 else "greedy", "beam": beam}
-    run(model, data or [], split, metric or [], asked, against, json, int8, threads)
+    run(model or [], data or [], split, metric or [], asked, against, json, int8, threads)
 
 
 @app.command()
@@ -204,7 +212,7 @@ def compare(
 def trace(
     text: Annotated[str, typer.Argument(help="A sentence.", show_default=False)],
     *,
-    model: Model,
+    model: Model = None,
     out: Annotated[
         Path, typer.Option("-o", "--out", help="Where the trace goes (JSON).", show_default=False)
     ],
@@ -218,10 +226,11 @@ def trace(
         text.encode("utf-8")
     except UnicodeEncodeError as error:  # what a shell gave us, bytes that are no text
         raise DataError(f"the sentence is not UTF-8 (character {error.start + 1})") from None
+    from heedful.tasks.bundled import find
     from heedful.tasks.text import trace as run
     from heedful.tasks.use import fitting, open_models
 
-    ready = open_models([model])
+    ready = open_models(find([] if model is None else [model], "translate"))
     (line,) = fitting(ready, [text])
     if not line:
         raise DataError("nothing of the sentence is left to trace")

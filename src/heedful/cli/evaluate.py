@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from heedful.evaluation import check_names
+from heedful.tasks.bundled import find
 from heedful.tasks.evaluate import Evaluated, against, measure, pairs_of
 from heedful.tasks.use import open_models
 
@@ -27,8 +28,9 @@ def run(
     threads: int = 0,
 ) -> None:
     check_names(metrics)
+    models = find(models, "translate")
     ready = open_models(models, int8, threads)
-    rival = open_models([other], int8, threads) if other is not None else None
+    rival = open_models(find([other], ""), int8, threads) if other is not None else None
     how = ready.decoding.model_copy(update=dict(asked))
     pairs = pairs_of(models[0], data, split)
     found = measure(ready, pairs, how, metrics)

@@ -30,9 +30,10 @@ def write(
             raise DataError(f"{file} is a folder; give files, or the text on stdin")
         if not file.exists():
             raise DataError(f"{file}: there is no such file")
+    from heedful.tasks.bundled import find
     from heedful.tasks.use import open_models, records, texts
 
-    ready = open_models(models, int8, threads)
+    ready = open_models(find(models, task), int8, threads)
     if ready.task != task:
         raise ModelError(f"{ready.name} was trained to {ready.task}; use heedful {ready.task}")
     how = ready.decoding.model_copy(update=dict(asked))

@@ -1,0 +1,63 @@
+"""What is measured, against whom, and what we want."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+NAMES = {
+    "heedful": "heedful",
+    "joey": "JoeyNMT",
+    "onmt": "OpenNMT-py",
+    "ct2": "CTranslate2 int8",
+    "int8": "heedful --int8",
+    "plain": "not traced",
+    "plain8": "not traced",
+}
+OURS = {"heedful": False, "plain": False, "int8": True, "plain8": True}  # are the matrices in bytes?
+
+
+@dataclass(frozen=True)
+class Row:
+    """`peers` says how many times better we want to be than each; None: it only bears witness."""
+
+    name: str
+    title: str
+    kind: Literal["train", "decode", "traced", "startup", "bleu"]
+    model: str
+    peers: Mapping[str, float | None]
+    how: str = ""
+    sentences: int = 1000
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """Everybody who takes part, in the order of a round: we come last."""
+        if self.kind == "traced":
+            return ("plain", "heedful", "plain8", "int8")
+        return (*self.peers, "heedful", "int8") if self.kind == "decode" else (*self.peers, "heedful")
+
+    @property
+    def pairs(self) -> list[tuple[str, str, float | None]]:
+        """Who of us is compared with whom, and what we want of it."""
+        if self.kind == "traced":
+            return [("heedful", "plain", self.peers["plain"]), ("int8", "plain8", self.peers["plain"])]
+        ours = [system for system in self.systems if system not in self.peers]
+        return [(own, peer, wanted) for peer, wanted in self.peers.items() for own in ours]
+
+
+ROWS = (
+    Row("train-R", "training, model R", "train", "R", {"joey": 3.0, "onmt": 1.6}),
+    Row("train-T", "training, model T", "train", "T", {"joey": 2.5, "onmt": 1.3}),
+    Row("greedy-R", "greedy, batch 64, model R", "decode", "R", {"joey": 15.0, "onmt": 5.0}, "greedy"),
+    Row("beam5-R", "beam 5, batch 64, model R", "decode", "R", {"joey": 8.0, "onmt": 4.0}, "beam5"),
+    Row("single-R", "one sentence at a time, R", "decode", "R", {"joey": 10.0, "onmt": 6.0}, "single", 200),
+    Row("greedy-T", "greedy, batch 64, model T", "decode", "T", {"ct2": 1.0, "onmt": None}, "greedy"),
+    Row("beam5-T", "beam 5, batch 64, model T", "decode", "T", {"ct2": 1.0, "onmt": None}, "beam5"),
+    Row("single-T", "one sentence at a time, T", "decode", "T", {"ct2": 0.7, "onmt": None}, "single", 200),
+    Row("traced-R", "greedy with every weight kept, R", "traced", "R", {"plain": 0.9}, "traced"),
+    Row("traced-T", "greedy with every weight kept, T", "traced", "T", {"plain": 0.9}, "traced"),
+    Row("startup", "from the command to its first output", "startup", "R", {"onmt": 2.0}),
+    Row("bleu30", "time to validation BLEU 30", "bleu", "any", {"onmt": 4.0}),
+)
+BY_NAME = {row.name: row for row in ROWS}

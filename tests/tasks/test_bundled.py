@@ -1,0 +1,43 @@
+"""Models that come with the package: by name, by task, and in words when there is none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from heedful.errors import ModelError
+from heedful.tasks import bundled
+from test_cli import refused
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(bundled, "SHELF", tmp_path)
+    for name, task in (("en-fr", "translate"), ("headlines", "summarise")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.json").write_text(json.dumps({"format": 1, "task": task}))
+    (tmp_path / "half").mkdir()
+    return tmp_path
+
+
+def test_by_name_by_task_and_by_folder(shelf: Path, tmp_path: Path) -> None:
+    assert bundled.find([Path("headlines")], "translate") == [shelf / "headlines"]
+    assert bundled.find([], "summarise") == [shelf / "headlines"]
+    assert bundled.find([tmp_path / "half", Path("en-fr")], "translate") == [shelf / "half", shelf / "en-fr"]
+    assert bundled.find([Path("runs/x")], "translate") == [Path("runs/x")], "a path is left as it is"
+
+
+def test_a_name_that_is_none(shelf: Path) -> None:
+    assert shelf.is_dir()
+    with pytest.raises(ModelError, match=r'en-rf: .*did you mean "en-fr"\?'):
+        bundled.find([Path("en-rf")], "translate")
+    with pytest.raises(
+        ModelError, match=r"no model to reply with comes with heedful yet: give a folder with -m"
+    ):
+        bundled.find([], "reply")
+
+
+def test_through_the_command_line() -> None:
+    assert "no model to reply with comes with heedful yet" in refused("reply", stdin="hello\n")
