@@ -49,7 +49,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 unit: $(READY) $(DEMO)/model.json
-	$(BIN)/python -m pytest --cov --cov-report=term
+	OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term
 
 ## test-slow: longer trainings and more kills
 test-slow: $(READY)
