@@ -5,6 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+# Luong 2015: the attentional vector is fed back; the source's end token is not read.
+LUONG: Mapping[str, Any] = {
+    "encoder": {"kind": "lstm", "layers": 2, "bidirectional": False},
+    "decoder": {
+        "kind": "lstm",
+        "layers": 2,
+        "order": "update-look-generate",
+        "start": "bridge",
+        "read_out": "tanh",
+        "feed": "attentional",
+    },
+    "attention": {"score": "general", "read_end": False},
+}
+
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     # Sutskever 2014: the source is one vector, and the decoder starts from it.
     "seq2seq": {
@@ -72,31 +86,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "decoder": {"kind": "lstm", "layers": 2, "order": "update-look-generate", "start": "top"},
         "attention": {"score": "general"},
     },
-    # Luong 2015: the attentional vector is fed back; the source's end token is not read.
-    "luong": {
-        "encoder": {"kind": "lstm", "layers": 2, "bidirectional": False},
-        "decoder": {
-            "kind": "lstm",
-            "layers": 2,
-            "order": "update-look-generate",
-            "start": "bridge",
-            "read_out": "tanh",
-            "feed": "attentional",
-        },
-        "attention": {"score": "general", "read_end": False},
-    },
-    "luong-local": {
-        "encoder": {"kind": "lstm", "layers": 2, "bidirectional": False},
-        "decoder": {
-            "kind": "lstm",
-            "layers": 2,
-            "order": "update-look-generate",
-            "start": "bridge",
-            "read_out": "tanh",
-            "feed": "attentional",
-        },
-        "attention": {"score": "general", "placement": "local-p", "read_end": False},
-    },
+    "luong": LUONG,
+    "luong-local": {**LUONG, "attention": {**LUONG["attention"], "placement": "local-p"}},
     # Gehring 2017, with a recurrent or a convolutional decoder.
     "conv-rnn": {
         "encoder": {"kind": "conv", "layers": 4, "positions": "learned"},
