@@ -76,7 +76,7 @@ def test_the_engine_steps_as_the_model_in_bytes_does(name: str) -> None:
             mine, theirs, last = found.state, stepped.state, found.words[:, 0]
 
 
-@pytest.mark.parametrize("how", [Greedy(12), Beam(4, max_length=12)], ids=["greedy", "beam"])
+@pytest.mark.parametrize("how", [Greedy(40), Beam(4, max_length=40)], ids=["greedy", "beam"])
 @pytest.mark.parametrize("name", KNOWN)
 def test_of_what_the_engine_writes_the_model_thinks_the_same(name: str, how: Greedy | Beam) -> None:
     whole = model(name, KNOWN[name])
@@ -84,9 +84,9 @@ def test_of_what_the_engine_writes_the_model_thinks_the_same(name: str, how: Gre
     for example, (mine, *_) in zip(small.examples(), found, strict=True):
         batch = collate([Encoded(example.source, list(mine.tokens))])
         exact = search(whole, batch, Forced(), watching(whole)).best[0][0]
-        assert mine.token_logp == pytest.approx(exact.token_logp, abs=0.15)
+        assert mine.token_logp == pytest.approx(exact.token_logp, abs=0.4)
         site = whole.alignment or ""
-        torch.testing.assert_close(mine.looks[site], exact.looks[site], rtol=0, atol=0.03)
+        torch.testing.assert_close(mine.looks[site], exact.looks[site], rtol=0, atol=0.06)
 
 
 def test_what_the_engine_does_not_know_is_left_to_the_model() -> None:
