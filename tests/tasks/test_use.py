@@ -166,3 +166,25 @@ def test_a_pipe_may_stand_for_a_file(models: tuple[Path, Path]) -> None:
     command = f"'{HEEDFUL}' translate <(echo a cat sleeps) -m '{models[0]}'"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout == heedful("translate", "-m", models[0], stdin="a cat sleeps\n").stdout
+
+
+def test_bench_measures_every_way_in_floats_and_in_bytes(models: tuple[Path, Path], tmp_path: Path) -> None:
+    done = heedful("bench", "-m", models[0], "--rounds", "2", "--lines", "12", "--threads", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [(way["way"], way["int8"]) for way in found["ways"]][:2] == [("greedy", False), ("greedy", True)]
+    assert len(found["ways"]) == 10
+    for way in found["ways"]:
+        assert way["lines"] == 12
+        assert len(way["rates"]) == 2
+        assert min(way["rates"]) > 0
+        assert (way["same"] is None) != way["int8"]
+    assert all(way["same"] >= 6 for way in found["ways"] if way["int8"])  # nearly the same model
+    lines = tmp_path / "lines.txt"
+    lines.write_text("the cat sleeps\n\nthe dog eats\n", encoding="utf-8")
+    said = heedful("bench", lines, "-m", models[0], "--rounds", "1")
+    assert "2 lines" in said.stdout
+    assert "one by one, beam" in said.stdout
+    assert "no such file" in refused("bench", tmp_path / "none.txt", "-m", models[0])
+    lines.write_text("\n", encoding="utf-8")
+    assert "no lines to write" in refused("bench", lines, "-m", models[0])

@@ -209,6 +209,24 @@ def compare(
 
 
 @app.command()
+def bench(
+    file: Annotated[
+        Path | None, typer.Argument(help="Lines to write (default: the model's test data).")
+    ] = None,
+    *,
+    model: Models = None,
+    lines: Annotated[int, typer.Option(min=1, help="At most so many.")] = 500,
+    rounds: Annotated[int, typer.Option(min=1, help="Turns of each way.")] = 3,
+    threads: Threads = 0,
+    json: Json = False,
+) -> None:
+    """Measure how fast a model writes here: greedy, traced, beam, one by one; in floats and in bytes."""
+    from heedful.cli.bench import run
+
+    run(model or [], file, lines, rounds, threads, json)
+
+
+@app.command()
 def trace(
     text: Annotated[str, typer.Argument(help="A sentence.", show_default=False)],
     *,

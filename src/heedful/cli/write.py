@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.cli.progress import writing
-from heedful.data.readers import read_lines
+from heedful.data.readers import must_be_file, read_lines
 from heedful.errors import DataError, ModelError
 
 CHUNK = 1_000  # lines read before they are written: memory stays flat, lengths still find their like
@@ -26,10 +26,7 @@ def write(
 ) -> None:
     """Write what the model makes of each line, in order."""
     for file in files:
-        if file.is_dir():
-            raise DataError(f"{file} is a folder; give files, or the text on stdin")
-        if not file.exists():
-            raise DataError(f"{file}: there is no such file")
+        must_be_file(file)
     from heedful.tasks.bundled import find
     from heedful.tasks.use import open_models, records, texts
 

@@ -184,6 +184,14 @@ def read_lines(path: Path) -> Iterator[str]:
         yield line
 
 
+def must_be_file(path: Path) -> None:
+    """Say it before anything is opened."""
+    if path.is_dir():
+        raise DataError(f"{path} is a folder; give a file of lines")
+    if not path.exists():
+        raise DataError(f"{path}: there is no such file")
+
+
 def _lines(path: Path) -> Iterator[str | Broken]:
     number = 0
     try:

@@ -47,12 +47,12 @@ def open_models(folders: Sequence[Path], int8: bool = False, threads: int = 0) -
     writer = Ensemble(models) if len(models) > 1 else models[0]
     recipe = first.recipe
     limits = _limits([o.recipe for o in opened])
-    threads = threads or _processors()
+    threads = threads or processors()
     where = folders[0] / RECIPE
     return Ready(name, writer, first.words, recipe.decoding, recipe.task.kind, limits, where, threads)
 
 
-def _processors() -> int:
+def processors() -> int:
     """Those this process may use; not every system tells."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
