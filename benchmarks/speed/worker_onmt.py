@@ -98,11 +98,22 @@ class OpenNMT(Worker):
         return self.engines[model, how]
 
     def _of_training(self, how: str) -> InferenceEnginePY:
-        path, _ = self.trainer.model_saver._save(self.trainer.optim.training_step, self.trainer.model)
+        path = self._saved()
         try:
-            return engine(Path(path), how)
+            return engine(path, how)
         finally:
-            Path(path).unlink()
+            path.unlink()
+
+    def _saved(self) -> Path:
+        path, _ = self.trainer.model_saver._save(self.trainer.optim.training_step, self.trainer.model)
+        return Path(path)
+
+    def do_keep(self, model: str) -> Command:
+        """Lay the weights that are being trained down as the ones everybody decodes with."""
+        final = places.checkpoint(model)
+        final.parent.mkdir(parents=True, exist_ok=True)
+        self._saved().replace(final)
+        return {"kept": str(final)}
 
 
 def engine(checkpoint: Path, how: str) -> InferenceEnginePY:
