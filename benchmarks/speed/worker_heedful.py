@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -114,11 +115,13 @@ class Counted(TextTask):
     """The task with a clock beside it."""
 
     clock: Clock
+    lock = threading.Lock()  # parts of a batch are computed side by side
 
     def loss(self, model: Seq2Seq, batch: TextBatch) -> Loss:
         found = super().loss(model, batch)
         if model.training:
-            self.clock.saw(found.tokens)
+            with self.lock:
+                self.clock.saw(found.tokens)
         return found
 
     def validate(self, model: Seq2Seq) -> Validation:

@@ -111,6 +111,33 @@ def test_dropout_leads_gradients_back_where_it_let_numbers_through() -> None:
 
 
 @pytest.mark.parametrize("size", [(1, 1), (7, 13), (100, 512)])
+def test_lstm_forth_and_back(size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, hidden = size
+    given = 3 * torch.randn(rows, 4 * hidden)
+    c, dh, dc = torch.randn(3, rows, hidden)
+
+    def run() -> list[Tensor]:
+        gates, after = given.clone(), dc.clone()
+        out, cell, shown = torch.empty(3, rows, hidden)
+        kernels.lstm(gates, c, out, cell, shown)
+        kernels.lstm_back(gates, c, shown, dh, after)
+        return [out, cell, shown, gates, after]
+
+    found = run()
+    in_torch(monkeypatch)
+    for mine, theirs in zip(found, run(), strict=True):
+        close(mine, theirs, 1e-5)
+    x, old = given.clone().requires_grad_(), c.clone().requires_grad_()
+    i, f, g, o = x.chunk(4, dim=-1)
+    cell = f.sigmoid() * old + i.sigmoid() * g.tanh()
+    out = o.sigmoid() * cell.tanh()
+    (out * dh + cell * dc).sum().backward()  # type: ignore[no-untyped-call]
+    for mine, theirs in zip(found, (out, cell, cell.tanh(), x.grad, old.grad), strict=True):
+        assert theirs is not None
+        close(mine, theirs.detach(), 1e-5)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (7, 13), (100, 512)])
 def test_gru_forth_and_back(size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     rows, hidden = size
     gi, gh = 3 * torch.randn(2, rows, 3 * hidden)

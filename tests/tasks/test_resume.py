@@ -35,7 +35,7 @@ hidden = 8
 epochs = 4
 batch_tokens = 150
 checkpoint_every = 5
-threads = 1
+threads = 2
 """
 
 

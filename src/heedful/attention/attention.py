@@ -19,7 +19,7 @@ from heedful import native
 from heedful.attention.heads import Heads
 from heedful.attention.normalise import NORMALISERS, Normalise
 from heedful.attention.placements import Global, Place, Placement
-from heedful.attention.scores import Additive, CoverageAdditive, Dot, Score
+from heedful.attention.scores import Additive, CoverageAdditive, Dot, General, Score
 from heedful.attention.types import (
     EMPTY,
     PLAIN,
@@ -178,8 +178,13 @@ class Attention(nn.Module):
     @property
     def plain_additive(self) -> bool:
         """Bahdanau's own: additive scores, softmax over the whole source, one head, no dropout just now."""
+        return type(self.score) is Additive and self.plain
+
+    @property
+    def plain(self) -> bool:
+        """Additive scores or dot products, softmax over the whole source, one head, no dropout just now."""
         return (
-            type(self.score) is Additive
+            (type(self.score) is Additive or isinstance(self.score, Dot | General))
             and self.heads is None
             and self.normaliser == "softmax"
             and isinstance(self.placement, Global)

@@ -26,6 +26,12 @@ class Padded(NamedTuple):
     def lengths(self) -> Tensor:
         return self.keep.sum(dim=1)
 
+    def rows(self, start: int, step: int) -> Padded:
+        """Every `step`-th row from `start` on, no wider than it must be."""
+        keep = self.keep[start::step]
+        width = int(keep.sum(dim=1).max()) if len(keep) else 0
+        return Padded(self.ids[start::step, :width].contiguous(), keep[:, :width].contiguous())
+
     def to(self, device: torch.device) -> Padded:
         return Padded(self.ids.to(device), self.keep.to(device))
 
@@ -39,6 +45,11 @@ class TextBatch(NamedTuple):
     @property
     def size(self) -> int:
         return len(self.source.ids)
+
+    def rows(self, start: int, step: int) -> TextBatch:
+        """Every `step`-th sentence from `start` on."""
+        target = None if self.target is None else self.target.rows(start, step)
+        return TextBatch(self.source.rows(start, step), target)
 
     def to(self, device: torch.device) -> TextBatch:
         return TextBatch(self.source.to(device), None if self.target is None else self.target.to(device))

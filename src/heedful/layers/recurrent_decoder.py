@@ -11,11 +11,12 @@ from heedful.attention import EMPTY, Additive, Attention, Carry, Detail, Look, W
 from heedful.config import ModelConfig
 from heedful.config.schema import encoder_width
 from heedful.layers.dropout import Dropout
-from heedful.layers.gru_steps import Mode, Weights, gru_steps
 from heedful.layers.readout import ReadOut
 from heedful.layers.recurrent import Stack
 from heedful.layers.start import Start
 from heedful.layers.state import Read, State, Stepped, look_rows, one_by_one
+from heedful.layers.step_cells import Layer
+from heedful.layers.steps import Mode, Plan, Weights, many_steps
 from heedful.record import Site
 
 CROSS = "cross"
@@ -129,9 +130,9 @@ class RecurrentDecoder(nn.Module):
     def write(self, state: State, ids: Int[Tensor, "row query"], watch: Watch) -> Stepped:
         """Go on with these words: at once where nothing depends on the looks, else one by one."""
         if not self.parallel and ids.shape[1] > 1:
-            mode = self._quick_mode(state, watch)
+            plan = self._quick_plan(state, watch, ids.shape[1])
             return (
-                one_by_one(self.write, state, ids, watch) if mode is None else self._quick(mode, state, ids)
+                one_by_one(self.write, state, ids, watch) if plan is None else self._quick(plan, state, ids)
             )
         words = self.dropout(self.embedding(ids))
         if self.attention is None:
@@ -209,21 +210,36 @@ class RecurrentDecoder(nn.Module):
         said, _ = self.read_out(tops, context, words)
         return self._stepped(said, state, (*cells[:-1], last.squeeze(0)), look, carry, context)
 
-    def _quick_mode(self, state: State, watch: Watch) -> Mode | None:
-        """How `gru_steps` would take many steps, if it can."""
+    def _quick_plan(self, state: State, watch: Watch, steps: int) -> Plan | None:
+        """How `many_steps` would take them, if it can."""
         attention, stack = self.attention, self.stack
+        kind = stack.kind
         known = (
             attention is not None
-            and attention.plain_additive
-            and isinstance(attention.score.query, nn.Linear)  # not in bytes
+            and attention.plain
             and watch.edit is None
             and watch.detail_at(CROSS) is Detail.NONE
-            and (stack.kind, len(stack.layers), len(stack.norms)) == ("gru", 1, 0)
             and native.fits(*state.cells)
             and not torch.is_autocast_enabled("cpu")
+            and not (stack.norms or stack.residual or self.config.combine)
         )
-        if not known or self.config.combine:
+        if not known or kind == "rnn":
             return None
+        assert attention is not None
+        if isinstance(attention.score, Additive) and not isinstance(attention.score.query, nn.Linear):
+            return None  # in bytes
+        mode = self._quick_mode()
+        alone = (kind, len(stack.layers)) == ("gru", 1)
+        if mode is None or (mode == "conditional" and not alone):
+            return None
+        dropped = []
+        if stack.dropout.training and stack.dropout.p > 0:
+            ones = state.cells[0].new_ones(steps, *state.cells[0].shape)
+            dropped = [stack.dropout(ones) for _ in stack.layers[1:]]
+        scale = None if isinstance(attention.score, Additive) else getattr(attention.score, "scale", 1.0)
+        return Plan(mode, kind, len(stack.layers), scale, tuple(dropped))
+
+    def _quick_mode(self) -> Mode | None:
         if self.order == "look-update-generate":
             return "look first"
         if self.order == "conditional":
@@ -233,40 +249,43 @@ class RecurrentDecoder(nn.Module):
         vector = self.config.feed == "attentional" and self.read_out.kind == "tanh"
         return "feed vector" if self.order == "update-look-generate" and vector else None
 
-    def _quick(self, mode: Mode, state: State, ids: Int[Tensor, "row query"]) -> Stepped:
-        """All steps by `gru_steps`; what words bring and what is read out are computed for all at once."""
+    def _quick(self, plan: Plan, state: State, ids: Int[Tensor, "row query"]) -> Stepped:
+        """All steps by `many_steps`; what words bring and what is read out are computed for all at once."""
         attention, memory = self.attention, state.memory[CROSS]
         assert attention is not None
-        assert isinstance(attention.score, Additive)
         words = self.dropout(self.embedding(ids))
-        into, hidden, into_bias, hidden_bias = self.stack.layers[0].all_weights[0]
+        (into, hidden, into_bias, hidden_bias), *above = (rnn.all_weights[0] for rnn in self.stack.layers)
         bring, fed = into[:, : words.shape[-1]], into[:, words.shape[-1] :]
-        weights = Weights(hidden, hidden_bias, attention.score.query.weight, attention.score.v, fed)
-        if mode == "feed vector":
+        layers = [Layer(hidden, hidden_bias)]
+        layers += [Layer(hidden, bias, into, into_bias) for into, hidden, into_bias, bias in above]
+        weights = Weights(tuple(layers), fed)
+        if isinstance(attention.score, Additive):
+            weights = weights._replace(ask=attention.score.query.weight, v=attention.score.v)
+        if plan.mode == "feed vector":
             weights = weights._replace(mix=self.read_out.inner.weight)
-        elif mode == "conditional":
-            fed, hidden2, fed_bias, hidden2_bias = self.second.all_weights[0]
-            weights = weights._replace(fed=fed, fed_bias=fed_bias, hidden2=hidden2, hidden2_bias=hidden2_bias)
-        (start,) = state.cells
-        written = gru_steps(
-            mode,
+        elif plan.mode == "conditional":
+            fed, hidden, fed_bias, hidden_bias = self.second.all_weights[0]
+            weights = weights._replace(fed=None, second=Layer(hidden, hidden_bias, fed, fed_bias))
+        start = state.cells
+        written = many_steps(
+            plan,
             nn.functional.linear(words, bring, into_bias),
             start,
-            start.new_zeros(len(start), 0) if state.feed is None else state.feed,
+            start[0].new_zeros(len(start[0]), 0) if state.feed is None else state.feed,
             memory.keys[:, :, 0],
             memory.values[:, :, 0],
             memory.keep,
             weights,
         )
-        states, contexts, vectors = written
+        states, contexts, vectors, last = written
         feed = None
-        if mode == "feed vector":
+        if plan.mode == "feed vector":
             said, feed = self.read_out.dropout(vectors), vectors[:, -1]
         else:
             said, _ = self.read_out(states, contexts, words)
-            feed = contexts[:, -1] if mode == "feed context" else None
+            feed = contexts[:, -1] if plan.mode == "feed context" else None
         carry = state.carry.get(CROSS, EMPTY)
-        return self._stepped(said, state, (states[:, -1],), Look(None), carry, contexts, feed)
+        return self._stepped(said, state, last, Look(None), carry, contexts, feed)
 
     def _look(self, query: Tensor, state: State, watch: Watch) -> tuple[Tensor, Look, Carry]:
         assert self.attention is not None

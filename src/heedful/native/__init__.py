@@ -1,7 +1,19 @@
 """Kernels in C for what torch does slowly on a CPU, each with the same thing said in torch."""
 
-from heedful.native.dropout import dropout
-from heedful.native.kernels import Chance, Int8, additive, additive_back, entropy, fits, gru, gru_back, top
+from heedful.native.dropout import drawing, dropout
+from heedful.native.kernels import (
+    Chance,
+    Int8,
+    additive,
+    additive_back,
+    entropy,
+    fits,
+    gru,
+    gru_back,
+    lstm,
+    lstm_back,
+    top,
+)
 from heedful.native.loader import library
 
 __all__ = [
@@ -9,11 +21,14 @@ __all__ = [
     "Int8",
     "additive",
     "additive_back",
+    "drawing",
     "dropout",
     "entropy",
     "fits",
     "gru",
     "gru_back",
     "library",
+    "lstm",
+    "lstm_back",
     "top",
 ]

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch.autograd import Function
 
 from heedful.native.kernels import Chance, fits
 
 SEEDS = 2**32
+_mine = threading.local()
+
+
+@contextmanager
+def drawing(seed: int) -> Iterator[None]:
+    """This thread's dropout draws from a generator of its own: others may draw meanwhile."""
+    _mine.generator = Generator().manual_seed(seed)
+    try:
+        yield
+    finally:
+        del _mine.generator
 
 
 class _Drop(Function):
@@ -30,5 +44,6 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
         return x
     if p >= 1.0 or not fits(x):
         return nn.functional.dropout(x, p)
-    dropped: Tensor = _Drop.apply(x, Chance(p, int(torch.randint(SEEDS, ()))))  # type: ignore[no-untyped-call]
+    seed = int(torch.randint(SEEDS, (), generator=getattr(_mine, "generator", None)))
+    dropped: Tensor = _Drop.apply(x, Chance(p, seed))  # type: ignore[no-untyped-call]
     return dropped

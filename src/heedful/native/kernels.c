@@ -275,6 +275,53 @@ void heed_gru_back(const float *kept, const float *hn, i64 hn_stride, const floa
                  dh + i * n, n);
 }
 
+/* ---- LSTM cells ----------------------------------------------------------------------------------------- */
+
+static void lstm_row(float *restrict in, float *restrict forget, float *restrict new, float *restrict open,
+                     const float *c, float *restrict out, float *restrict cell, float *restrict shown, i64 n) {
+  for (i64 j = 0; j < n; j++) {
+    in[j] = fast_sigmoid(in[j]);
+    forget[j] = fast_sigmoid(forget[j]);
+    new[j] = fast_tanh(new[j]);
+    open[j] = fast_sigmoid(open[j]);
+    cell[j] = forget[j] * c[j] + in[j] * new[j];
+    shown[j] = fast_tanh(cell[j]);
+    out[j] = open[j] * shown[j];
+  }
+}
+
+/* `gates` are W_i x + b_i + W_h h + b_h, side by side as torch lays them: in, forget, new, out; they are opened in
+ * place. `shown` is the tanh of the new cell, for the way back. */
+void heed_lstm(float *gates, const float *c, float *out, float *cell, float *shown, i64 rows, i64 n) {
+#pragma omp parallel for schedule(static) if (rows * n > 8192)
+  for (i64 i = 0; i < rows; i++) {
+    float *g = gates + i * 4 * n;
+    lstm_row(g, g + n, g + 2 * n, g + 3 * n, c + i * n, out + i * n, cell + i * n, shown + i * n, n);
+  }
+}
+
+static void lstm_row_back(float *restrict in, float *restrict forget, float *restrict new, float *restrict open,
+                          const float *c, const float *shown, const float *dh, float *restrict dc, i64 n) {
+  for (i64 j = 0; j < n; j++) {
+    float i = in[j], f = forget[j], g = new[j], o = open[j], t = shown[j];
+    float d = dc[j] + dh[j] * o * (1.0f - t * t);
+    in[j] = d * g * i * (1.0f - i);
+    forget[j] = d * c[j] * f * (1.0f - f);
+    new[j] = d * i * (1.0f - g * g);
+    open[j] = dh[j] * t * o * (1.0f - o);
+    dc[j] = d * f;
+  }
+}
+
+/* The opened gates become the gradients of the gates; `dc`, which reaches the new cell, that of the old one. */
+void heed_lstm_back(float *gates, const float *c, const float *shown, const float *dh, float *dc, i64 rows, i64 n) {
+#pragma omp parallel for schedule(static) if (rows * n > 8192)
+  for (i64 i = 0; i < rows; i++) {
+    float *g = gates + i * 4 * n;
+    lstm_row_back(g, g + n, g + 2 * n, g + 3 * n, c + i * n, shown + i * n, dh + i * n, dc + i * n, n);
+  }
+}
+
 /* ---- products with int8 weights -------------------------------------------------------------------------- */
 
 /* Weights are packed for the processor's four-byte products: [n / 16][k / 4][16][4], padded with zeros. */

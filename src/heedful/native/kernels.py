@@ -124,6 +124,51 @@ def gru_back(
     torch.mul(g, z, out=dh)
 
 
+def lstm(
+    gates: Float[Tensor, "row gates"],
+    c: Float[Tensor, "row hidden"],
+    out: Float[Tensor, "row hidden"],
+    cell: Float[Tensor, "row hidden"],
+    shown: Float[Tensor, "row hidden"],
+) -> None:
+    """One LSTM cell after its products, whose sum `gates` is; they are opened in place (in, forget, new, out).
+
+    `shown` is the tanh of the new `cell`, for the way back.
+    """
+    found = library()
+    if found is not None and fits(gates, c):
+        pointers = (t.data_ptr() for t in (gates, c, out, cell, shown))
+        found.heed_lstm(*pointers, *c.shape)
+        return
+    i, f, g, o = gates.chunk(4, dim=-1)
+    for gate in (i, f, o):
+        gate.sigmoid_()
+    g.tanh_()
+    torch.add(f * c, i * g, out=cell)
+    torch.tanh(cell, out=shown)
+    torch.mul(o, shown, out=out)
+
+
+def lstm_back(
+    gates: Float[Tensor, "row gates"],
+    c: Float[Tensor, "row hidden"],
+    shown: Float[Tensor, "row hidden"],
+    dh: Float[Tensor, "row hidden"],
+    dc: Float[Tensor, "row hidden"],
+) -> None:
+    """The way back through `lstm`, in place: gates become their gradients, `dc` that of the old cell."""
+    found = library()
+    if found is not None and fits(gates, c, dh):
+        pointers = (t.data_ptr() for t in (gates, c, shown, dh, dc))
+        found.heed_lstm_back(*pointers, *c.shape)
+        return
+    i, f, g, o = (gate.clone() for gate in gates.chunk(4, dim=-1))
+    d = dc + dh * o * (1 - shown * shown)
+    parts = [d * g * i * (1 - i), d * c * f * (1 - f), d * i * (1 - g * g), dh * shown * o * (1 - o)]
+    torch.cat(parts, dim=-1, out=gates)
+    torch.mul(d, f, out=dc)
+
+
 def additive(
     query: Float[Tensor, "row hidden"],
     keys: Float[Tensor, "batch key hidden"],

@@ -66,6 +66,8 @@ SIGNATURES = {
     "heed_additive_back": (_P,) * 11 + (_I,) * 4,
     "heed_gru": (_P, _P, _P, _P, _P, _I, _I),
     "heed_gru_back": (_P, _P, _I, _P, _P, _P, _P, _P, _I, _I),
+    "heed_lstm": (_P, _P, _P, _P, _P, _I, _I),
+    "heed_lstm_back": (_P, _P, _P, _P, _P, _I, _I),
     "heed_pack": (_P, _I, _I, _P),
     "heed_int8": (_P, _P, _P, _P, _I),
     "heed_decoder": (_P,) * 7 + (_I, _I, _P, _I, _I, _P, _P, _P, _I, _I),

@@ -84,6 +84,12 @@ class TextTask:
     def steps_per_epoch(self, world: int = 1) -> int:
         return -(-len(self.buckets.arrange(1)) // world)
 
+    def parts(self, batch: TextBatch, count: int) -> list[TextBatch]:
+        """Batches can be computed in parts where nothing but dropout is left to chance."""
+        if batch.size < 2 * count or hard.draws(self.recipe) or self.recipe.training.sampling > 0:
+            return [batch]
+        return [batch.rows(start, count) for start in range(count)]
+
     def loss(self, model: Seq2Seq, batch: TextBatch) -> Loss:
         """Cross-entropy of the given words, summed; hard attention adds its own terms."""
         assert batch.target is not None
@@ -121,7 +127,7 @@ class TextTask:
             total, count = total + float(loss.total), count + loss.tokens
         how = self.recipe.decoding.model_copy(update={"method": "greedy", "n_best": 1})
         sources = [pair.source for pair in self.valid]
-        found = answer(model, sources, self.words, how)
+        found = answer(model, sources, self.words, how, threads=torch.get_num_threads())
         outputs = [self.words.target.decode(h[0].tokens) for h in found]
         references = [pair.target for pair in self.valid]
         from heedful.evaluation import evaluate

@@ -20,6 +20,7 @@ from heedful.training.devices import Objective, launch, make_optimizer, summed
 from heedful.training.keeper import Keeper
 from heedful.training.log import Log
 from heedful.training.seeds import seed_for
+from heedful.training.shards import Shards, shards_for
 from heedful.training.stop import Stop
 from heedful.training.types import (
     After,
@@ -62,8 +63,9 @@ def train(
     try:
         fabric = launch(config, task, model)
         ears = Ears(begin, tick, after, say) if fabric.is_global_zero else Ears()
-        with Stop(impatient=fabric.world_size == 1) as stop:
-            return _Run(fabric, task, model, config, out, ears, stop).go()
+        world = fabric.world_size
+        with Stop(impatient=world == 1) as stop, shards_for(task, model, config, world) as shards:
+            return _Run(fabric, task, model, config, out, ears, stop, shards).go()
     finally:
         torch.set_num_threads(threads)
 
@@ -80,9 +82,10 @@ class _Run(Generic[Model, Batch]):
         out: Path,
         ears: Ears,
         stop: Stop,
+        shards: Shards[Model, Batch] | None,
     ) -> None:
         self.fabric, self.task, self.model, self.config = fabric, task, model, config
-        self.ears, self.stop, self.world = ears, stop, fabric.world_size
+        self.ears, self.stop, self.world, self.shards = ears, stop, fabric.world_size, shards
         self.inner = make_optimizer(model, config)
         self.objective, self.optimizer = fabric.setup(Objective(task, model), self.inner)
         self.keeper = Keeper(fabric, model, self.inner, config, out, ears.say)
@@ -179,10 +182,13 @@ class _Run(Generic[Model, Batch]):
         progress, real = self.progress, number < len(batches)
         batch = batches[number] if real else next(iter(self.task.batches(progress.epoch)))
         which = progress.position + number * self.world + self.fabric.global_rank
-        seed_for(self.config.seed, "epoch", progress.epoch, "batch", which)
+        named = (self.config.seed, "epoch", progress.epoch, "batch", which)
+        scale = float(real) / self.config.batch_tokens  # a plain sum would overflow half precision; see `_clip`
+        if self.shards is not None and len(parts := self.shards.divide(batch)) > 1:
+            return self.shards.backward(parts, scale, *named)
+        seed_for(*named)
         loss: Loss = self.objective(batch.to(self.fabric.device))
-        # a plain sum would overflow half precision; `_clip` puts the true count in
-        self.fabric.backward(loss.total * (float(real) / self.config.batch_tokens))
+        self.fabric.backward(loss.total * scale)
         return loss if real else Loss(torch.zeros(()), 0)
 
     def _clip(self, scale: float) -> float:

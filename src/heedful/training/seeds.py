@@ -9,6 +9,11 @@ import numpy as np
 import torch
 
 
+def number_for(*what: object) -> int:
+    """A number that follows from what it is for."""
+    return int.from_bytes(hashlib.sha256(" ".join(map(str, what)).encode()).digest()[:7], "big")
+
+
 def seed_for(*what: object) -> None:
     """Seed Python's, numpy's and torch's global generators by what the numbers are for.
 
@@ -21,8 +26,7 @@ def seed_for(*what: object) -> None:
     >>> seed_for(1, "epoch", 2, "batch", 3); bool(torch.rand(1) == first != other)
     True
     """
-    digest = hashlib.sha256(" ".join(map(str, what)).encode()).digest()
-    number = int.from_bytes(digest[:7], "big")
+    number = number_for(*what)
     random.seed(number)
     np.random.seed(number % 2**32)  # noqa: NPY002 - libraries inside a task may draw from it
     if torch.accelerator.is_available():

@@ -12,7 +12,8 @@ import small
 from heedful import native
 from heedful.attention import Detail, Watch
 from heedful.layers import recurrent_decoder
-from heedful.layers.gru_steps import Mode, Written, gru_steps
+from heedful.layers.dropout import Dropout
+from heedful.layers.steps import Plan, Written, many_steps
 from heedful.models import Seq2Seq
 
 MODES: dict[str, dict[str, Any]] = {
@@ -24,9 +25,22 @@ MODES: dict[str, dict[str, Any]] = {
 }
 
 
-def model_of(mode: str) -> Seq2Seq:
+LSTM = {"encoder__kind": "lstm", "decoder__kind": "lstm", "decoder__start": "bridge"}
+DEEP = {"encoder__layers": 2, "decoder__layers": 2, "decoder__start": "bridge"}
+STACKS: dict[str, dict[str, Any]] = {
+    "gru": {},
+    "gru, two layers": DEEP,
+    "lstm": LSTM,
+    "lstm, two layers": LSTM | DEEP,
+    "lstm, general": LSTM | {"attention__score": "general"},
+    "gru, dot, two layers": DEEP | {"attention__score": "dot"},
+    "lstm, scaled, the end unread": LSTM | {"attention__score": "scaled-dot", "attention__read_end": False},
+}
+
+
+def model_of(mode: str, stack: str = "gru") -> Seq2Seq:
     changes = {f"decoder__{key}": value for key, value in MODES[mode].items()}
-    return small.built(small.preset("bigru-gru", **changes)).float()
+    return small.built(small.preset("bigru-gru", **changes, **STACKS[stack])).float()
 
 
 def scored(model: Seq2Seq) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
@@ -46,20 +60,25 @@ def scored(model: Seq2Seq) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
     )
 
 
+@pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kernels", [True, False], ids=["in C", "in torch"])
-def test_all_steps_at_once_are_the_steps(mode: str, kernels: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = model_of(mode)
-    monkeypatch.setattr(recurrent_decoder.RecurrentDecoder, "_quick_mode", lambda *_: None)
+def test_all_steps_at_once_are_the_steps(
+    mode: str, stack: str, kernels: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if mode == "conditional" and stack != "gru":
+        pytest.skip("a single GRU only")
+    model = model_of(mode, stack)
+    monkeypatch.setattr(recurrent_decoder.RecurrentDecoder, "_quick_plan", lambda *_: None)
     slow = scored(model)
     monkeypatch.undo()
     calls: list[str] = []
 
-    def noted(mode: Mode, *rest: Any) -> Written:
-        calls.append(mode)
-        return gru_steps(mode, *rest)
+    def noted(plan: Plan, *rest: Any) -> Written:
+        calls.append(plan.mode)
+        return many_steps(plan, *rest)
 
-    monkeypatch.setattr(recurrent_decoder, "gru_steps", noted)
+    monkeypatch.setattr(recurrent_decoder, "many_steps", noted)
     if not kernels:
         monkeypatch.setattr("heedful.native.kernels.library", lambda: None)
         monkeypatch.setattr(native, "fits", lambda *_: True)
@@ -79,3 +98,27 @@ def test_a_watched_look_is_taken_step_by_step() -> None:
     assert plain.looks["cross"].weights is None
     assert watched.looks["cross"].weights is not None
     torch.testing.assert_close(watched.logits, plain.logits, rtol=0, atol=2e-5)
+
+
+def test_what_enters_upper_layers_is_dropped_in_training_alone() -> None:
+    torch.manual_seed(3)
+    config = small.preset("bigru-gru", **{f"decoder__{k}": v for k, v in MODES["feed vector"].items()}, **DEEP)
+    model = small.built(config.model_copy(update={"dropout": 0.5})).float()
+    first, again = (model.eval().score(small.batch()).logits for _ in range(2))
+    assert torch.equal(first, again)
+    model.train()
+    for part in model.modules():  # only between the layers
+        if isinstance(part, Dropout) and part is not model.decoder.stack.dropout:
+            part.p = 0.0
+    drawn = torch.stack([model.score(small.batch()).logits for _ in range(400)])
+    assert not torch.equal(drawn[0], drawn[1])
+    few = one_by_one_drawn(model, 400)
+    torch.testing.assert_close(drawn.mean(0), few.mean(0), rtol=0, atol=0.15)
+    torch.testing.assert_close(drawn.std(0), few.std(0), rtol=0.35, atol=0.05)
+
+
+def one_by_one_drawn(model: Seq2Seq, times: int) -> Tensor:
+    """The same by the explicit way, which draws a mask at every step."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recurrent_decoder.RecurrentDecoder, "_quick_plan", lambda *_: None)
+        return torch.stack([model.score(small.batch()).logits for _ in range(times)])

@@ -1,0 +1,92 @@
+"""A batch in parts, each computed by a thread of its own.
+
+Threads that share every product wait for one another at each of a step's many small ones; threads that have
+sentences of their own meet once a step. The parts' gradients are added in their order, so the same parts give
+the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Generic, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor, nn
+
+from heedful import native
+from heedful.config import TrainingConfig
+from heedful.training.seeds import number_for
+from heedful.training.types import Batch, Loss, Model, Trainable
+
+MOST = 4  # parts: more would be too small
+
+
+@runtime_checkable
+class Divisible(Protocol[Batch]):
+    """A task whose batches can be computed in parts: their losses add up, and all chance is dropout's."""
+
+    def parts(self, batch: Batch, count: int) -> Sequence[Batch]:
+        """At most `count` parts; one where it cannot be divided."""
+
+
+class Shards(Generic[Model, Batch]):
+    """Threads that each lead a part of a batch forth and back."""
+
+    def __init__(self, task: Trainable[Model, Batch], model: Model, threads: int) -> None:
+        self.task, self.model, self.threads = task, model, threads
+        self.count = min(threads, MOST)
+        self.inner = max(1, threads // self.count)
+        self.pool = ThreadPoolExecutor(self.count)
+        self.weights = [weight for weight in model.parameters() if weight.requires_grad]
+
+    def divide(self, batch: Batch) -> Sequence[Batch]:
+        return self.task.parts(batch, self.count) if isinstance(self.task, Divisible) else [batch]
+
+    def backward(self, parts: Sequence[Batch], scale: float, *what: object) -> Loss:
+        """Add the parts' gradients to the weights'. `what` names the batch, for its random numbers."""
+        jobs = [self.pool.submit(self._one, part, scale, (*what, at)) for at, part in enumerate(parts)]
+        try:
+            found = [job.result() for job in jobs]
+        finally:
+            torch.set_num_threads(self.threads)  # MKL has one number for all threads
+        for weight, *slopes in zip(self.weights, *(slopes for _, slopes in found), strict=True):
+            _add(weight, slopes)
+        losses = [loss for loss, _ in found]
+        return Loss(torch.stack([loss.total for loss in losses]).sum(), sum(loss.tokens for loss in losses))
+
+    def _one(
+        self, part: Batch, scale: float, what: tuple[object, ...]
+    ) -> tuple[Loss, tuple[Tensor | None, ...]]:
+        torch.set_num_threads(self.inner)
+        with native.drawing(number_for(*what)):
+            loss = self.task.loss(self.model, part)
+        slopes = torch.autograd.grad(loss.total * scale, self.weights, allow_unused=True)
+        return Loss(loss.total.detach(), loss.tokens), slopes
+
+
+def _add(weight: nn.Parameter, slopes: Sequence[Tensor | None]) -> None:
+    given = [slope for slope in slopes if slope is not None]
+    if weight.grad is None and given:
+        weight.grad, *given = given
+    for slope in given:
+        assert weight.grad is not None
+        weight.grad += slope
+
+
+@contextmanager
+def shards_for(
+    task: Trainable[Model, Batch], model: Model, config: TrainingConfig, world: int
+) -> Iterator[Shards[Model, Batch] | None]:
+    """Shards where they can be: one process, the CPU, full precision, more than one thread."""
+    threads = torch.get_num_threads()
+    able = world == 1 and config.device == "cpu" and config.precision == "32-true"
+    if not able or threads == 1 or native.library() is None or not isinstance(task, Divisible):
+        yield None
+        return
+    shards = Shards(task, model, threads)
+    try:
+        yield shards
+    finally:
+        shards.pool.shutdown()
