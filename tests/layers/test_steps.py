@@ -102,11 +102,14 @@ def test_a_watched_look_is_taken_step_by_step() -> None:
 
 def test_what_enters_upper_layers_is_dropped_in_training_alone() -> None:
     torch.manual_seed(3)
-    config = small.preset("bigru-gru", **{f"decoder__{k}": v for k, v in MODES["feed vector"].items()}, **DEEP)
+    config = small.preset(
+        "bigru-gru", **{f"decoder__{k}": v for k, v in MODES["feed vector"].items()}, **DEEP
+    )
     model = small.built(config.model_copy(update={"dropout": 0.5})).float()
     first, again = (model.eval().score(small.batch()).logits for _ in range(2))
     assert torch.equal(first, again)
     model.train()
+    assert isinstance(model.decoder, recurrent_decoder.RecurrentDecoder)
     for part in model.modules():  # only between the layers
         if isinstance(part, Dropout) and part is not model.decoder.stack.dropout:
             part.p = 0.0

@@ -1,4 +1,4 @@
-"""A batch in parts, side by side: the whole's gradient, the same bits every time, and only where it may be."""
+"""A batch in parts, side by side: the whole's gradient, and the same bits every time."""
 
 from __future__ import annotations
 

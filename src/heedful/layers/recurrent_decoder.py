@@ -235,7 +235,7 @@ class RecurrentDecoder(nn.Module):
         dropped = []
         if stack.dropout.training and stack.dropout.p > 0:
             ones = state.cells[0].new_ones(steps, *state.cells[0].shape)
-            dropped = [stack.dropout(ones) for _ in stack.layers[1:]]
+            dropped = [stack.dropout(ones) for _ in range(len(stack.layers) - 1)]
         scale = None if isinstance(attention.score, Additive) else getattr(attention.score, "scale", 1.0)
         return Plan(mode, kind, len(stack.layers), scale, tuple(dropped))
 

@@ -6,7 +6,7 @@ take its place, and each weight's gradient is one product over all steps.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -27,6 +27,7 @@ class Layer(NamedTuple):
     into_bias: Float[Tensor, "gates"] | None = None
 
 
+@runtime_checkable
 class Cell(Protocol):
     """What the loop knows of a cell."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float
@@ -16,6 +16,7 @@ Values = Float[Tensor, "batch key width"]
 Keep = Bool[Tensor, "batch key"]
 
 
+@runtime_checkable
 class Looks(Protocol):
     """What the loop knows of its looks."""
 

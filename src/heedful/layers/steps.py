@@ -37,7 +37,9 @@ class Plan:
     kind: Literal["gru", "lstm"]
     depth: int
     scale: float | None  # of dot products; None: additive scores
-    dropped: tuple[Tensor, ...] = ()  # (step, batch, hidden): factors of what enters each layer but the lowest
+    dropped: tuple[
+        Tensor, ...
+    ] = ()  # (step, batch, hidden): factors of what enters each layer but the lowest
 
     @property
     def per_layer(self) -> int:
@@ -62,7 +64,8 @@ class Weights(NamedTuple):
     def of(cls, flat: Sequence[Any]) -> Weights:
         second = None if flat[4] is None else Layer(*flat[4:8])
         layers = tuple(Layer(*flat[at : at + 4]) for at in range(8, len(flat), 4))
-        return cls(layers, *flat[:4], second)
+        fed, ask, v, mix = flat[:4]
+        return cls(layers, fed, ask, v, mix, second)
 
 
 @dataclass
@@ -261,4 +264,5 @@ def many_steps(
     states, contexts, vectors, *last = _Loop.apply(  # type: ignore[no-untyped-call]
         plan, keep.contiguous(), words.transpose(0, 1), *rows, *weights.flat()
     )
-    return Written(*(t.transpose(0, 1) for t in (states, contexts, vectors)), tuple(last))
+    states, contexts, vectors = (t.transpose(0, 1) for t in (states, contexts, vectors))
+    return Written(states, contexts, vectors, tuple(last))

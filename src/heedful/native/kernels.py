@@ -131,7 +131,7 @@ def lstm(
     cell: Float[Tensor, "row hidden"],
     shown: Float[Tensor, "row hidden"],
 ) -> None:
-    """One LSTM cell after its products, whose sum `gates` is; they are opened in place (in, forget, new, out).
+    """One LSTM cell after its products, whose sum `gates` is; they are opened in place.
 
     `shown` is the tanh of the new `cell`, for the way back.
     """
