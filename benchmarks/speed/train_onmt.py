@@ -1,7 +1,7 @@
 """Train model R or T once in OpenNMT-py: the weights that everybody decodes with. Run in its environment.
 
     build/bench/env-onmt/bin/python benchmarks/speed/train_onmt.py R             # 3 epochs, about 12 minutes
-    build/bench/env-onmt/bin/python benchmarks/speed/train_onmt.py T --epochs 5
+    build/bench/env-onmt/bin/python benchmarks/speed/train_onmt.py T
 
 A state is written every half epoch; the same command goes on from the last one. What is trained already is
 not trained again.
@@ -22,7 +22,7 @@ import places
 import sizes
 import torch
 
-EPOCHS = {"R": 3, "T": 5}
+EPOCHS = {"R": 3, "T": 3}
 
 
 def states(model: str) -> list[Path]:

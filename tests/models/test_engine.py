@@ -95,3 +95,24 @@ def test_what_the_engine_does_not_know_is_left_to_the_model() -> None:
     assert isinstance(engine, Engine)
     state, _ = engine.encode(small.batch())
     assert engine.next(state, torch.full((3,), START), 1, Watch(Detail.FULL)) is None
+
+
+@pytest.mark.parametrize("most", [1, 6, 70])
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_sentence_by_itself_is_written_as_step_after_step(name: str, most: int) -> None:
+    whole = model(name, KNOWN[name])
+    engine = quickest(whole)
+    assert isinstance(engine, Engine)
+    for example in small.examples():
+        batch = collate([example])
+        for watch in (Watch(), watching(whole)):
+            mine = search(engine, batch, Greedy(most), watch).best[0][0]
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(type(engine), "alone", lambda *_: None)
+                step_by_step = search(engine, batch, Greedy(most), watch).best[0][0]
+            assert mine.tokens == step_by_step.tokens
+            assert mine.finished == step_by_step.finished
+            assert mine.token_logp == step_by_step.token_logp
+            assert mine.looks.keys() == step_by_step.looks.keys()
+            for site, weights in mine.looks.items():
+                assert torch.equal(weights, step_by_step.looks[site])

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from heedful import native
 from heedful.layers.entropy import linear_entropy
+from heedful.layers.gru_packed import run
 from heedful.layers.readout import Output
 from heedful.native import kernels, loader
 
@@ -251,3 +252,14 @@ def test_the_output_and_its_entropy_are_what_torch_says(
     close(plain, torch.nn.functional.cross_entropy(logits, gold, reduction="none"), 1e-5)
     for mine, theirs in zip(found, torch.autograd.grad(3 * wanted, leaves), strict=True):
         close(mine, theirs, 1e-5)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("sizes", [[1], [1, 1, 1], [3, 3, 2, 1]])
+def test_a_gru_reads_packed_sentences_as_one_call(sizes: list[int], reverse: bool) -> None:
+    hidden = kernels.Int8(torch.randn(3 * 20, 20), torch.randn(60))
+    gi = torch.randn(sum(sizes), 60)
+    found = kernels.gru_read(gi, sizes, hidden, reverse)
+    assert found is not None
+    before, gh, kept = torch.empty(len(gi), 20), torch.empty_like(gi), torch.empty_like(gi)
+    close(found, run(gi, sizes, hidden, reverse, before, gh, kept))

@@ -13,7 +13,7 @@ from heedful.data.tokenizer import END
 from heedful.decoding.beam import beam_search
 from heedful.decoding.types import Beam, Forced, Found, Greedy, Hypothesis, Method, Sample
 from heedful.decoding.words import Chosen, banned, likeliest, own_sites, unpadded
-from heedful.models import State, Writer
+from heedful.models import Engine, State, Writer
 
 
 @torch.inference_mode()
@@ -63,6 +63,11 @@ def _one_each(
     rng: Generator | None,
 ) -> list[Hypothesis]:
     """One output a sentence, greedy or drawn; finished sentences leave the batch."""
+    if isinstance(how, Greedy) and prefix is None and batch.size == 1 and isinstance(model, Engine):
+        found = model.alone(state, how.max_length, watch)
+        if found is not None:
+            words, total = tuple(found.words), sum(found.logp)
+            return [Hypothesis(words, total, total, tuple(found.logp), words[-1] == END, found.looks)]
     device = batch.source.ids.device
     last = torch.full((batch.size,), model.first, device=device)
     alive = torch.arange(batch.size, device=device)

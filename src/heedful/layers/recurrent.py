@@ -168,9 +168,7 @@ class RecurrentEncoder(nn.Module):
             reverse = direction == 1
             if self.bytes:
                 into, hidden = self.bytes[depth][direction]
-                gi = into(x)
-                before = gi.new_empty(len(gi), gi.shape[1] // 3)
-                out = run(gi, sizes, hidden, reverse, before, torch.empty_like(gi), torch.empty_like(gi))
+                out = _read(into(x), sizes, hidden, reverse)
             else:
                 gi = nn.functional.linear(x, weights[0], weights[2])
                 out = gru_packed(gi, weights[1], weights[3], sizes, reverse)
@@ -182,6 +180,15 @@ class RecurrentEncoder(nn.Module):
 def _in_bytes(weights: list[nn.Parameter]) -> tuple[native.Int8, native.Int8]:
     into, hidden, into_bias, hidden_bias = weights
     return native.Int8(into, into_bias), native.Int8(hidden, hidden_bias)
+
+
+def _read(gi: Tensor, sizes: list[int], hidden: native.Int8, reverse: bool) -> Tensor:
+    """A GRU in bytes over packed sentences."""
+    out = native.gru_read(gi, sizes, hidden, reverse)
+    if out is not None:
+        return out
+    before = gi.new_empty(len(gi), gi.shape[1] // 3)
+    return run(gi, sizes, hidden, reverse, before, torch.empty_like(gi), torch.empty_like(gi))
 
 
 def _with(packed: PackedSequence, data: Tensor) -> PackedSequence:

@@ -229,6 +229,8 @@ class RecurrentDecoder(nn.Module):
         if isinstance(attention.score, Additive) and not isinstance(attention.score.query, nn.Linear):
             return None  # in bytes
         mode = self._quick_mode()
+        if mode == "feed vector" and not isinstance(self.read_out.inner, nn.Linear):
+            return None
         alone = (kind, len(stack.layers)) == ("gru", 1)
         if mode is None or (mode == "conditional" and not alone):
             return None

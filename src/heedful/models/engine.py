@@ -6,6 +6,7 @@ Whatever an engine does not know (a watch that edits or asks for scores) goes th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from jaxtyping import Int
 from torch import Generator, Tensor
@@ -19,8 +20,16 @@ from heedful.models.writer import Next
 from heedful.record import Site
 
 
+class Alone(NamedTuple):
+    """One sentence's output, the end token included if it came; weights by site, (step, head, key)."""
+
+    words: list[int]
+    logp: list[float]
+    looks: Mapping[str, Tensor]
+
+
 class Engine:
-    """A `Writer` that also gives the likeliest next words outright (`next`)."""
+    """A `Writer` that also gives the likeliest next words outright (`next`), or a whole output (`alone`)."""
 
     def __init__(self, model: Seq2Seq) -> None:
         self.model = to_int8(model)
@@ -47,6 +56,10 @@ class Engine:
         self, batch: TextBatch, watch: Watch = PLAIN, sampling: float = 0.0, rng: Generator | None = None
     ) -> Stepped:
         return self.model.score(batch, watch, sampling, rng)
+
+    def alone(self, state: State, most: int, watch: Watch = PLAIN) -> Alone | None:
+        """The whole greedy output of a single sentence; None where only the explicit way will do."""
+        raise NotImplementedError
 
     def next(self, state: State, last: Int[Tensor, "row"], best: int, watch: Watch = PLAIN) -> Next | None:
         """The likeliest words of each row; None where only the explicit way will do."""

@@ -14,11 +14,11 @@ from torch import Tensor, nn
 
 from heedful import native
 from heedful.attention import PLAIN, Additive, Detail, Look, Watch
-from heedful.data.tokenizer import PAD, START
+from heedful.data.tokenizer import END, PAD, START
 from heedful.layers.readout import Output
 from heedful.layers.recurrent_decoder import CROSS, RecurrentDecoder
 from heedful.layers.state import State
-from heedful.models.engine import Engine
+from heedful.models.engine import Alone, Engine
 from heedful.models.seq2seq import Seq2Seq
 from heedful.models.writer import Next
 from heedful.native import Int8
@@ -67,6 +67,26 @@ class GruEngine(Engine):
         )  # fmt: skip
         after = state.moved(1, cells=(h,), feed=fed if parts.feeds else state.feed)
         return Next(words, logp, after, {CROSS: Look(None if detail is Detail.NONE else weights)})
+
+    def alone(self, state: State, most: int, watch: Watch = PLAIN) -> Alone | None:
+        library, detail = native.library(), watch.detail_at(CROSS)
+        if library is None or watch.edit is not None or detail is Detail.FULL:
+            return None
+        memory, parts = state.memory[CROSS], self.parts
+        h = state.cells[0].clone()
+        fed = h.new_empty(0) if state.feed is None else state.feed.clone()
+        keys, values, keep = (t.contiguous() for t in (memory.keys, memory.values, memory.keep))
+        count, shown = keep.shape[1], detail is not Detail.NONE
+        weights = h.new_empty(most if shown else 1, 1, count)
+        words, logp = torch.empty(most, dtype=torch.long), h.new_empty(most)
+        room = h.new_empty(parts.floats)
+        steps = library.heed_decoder_alone(
+            ctypes.addressof(parts.decoder), self.first, END, most, h.data_ptr(), fed.data_ptr(),
+            keys.data_ptr(), values.data_ptr(), keep.data_ptr(), count, weights.data_ptr(),
+            count if shown else 0, words.data_ptr(), logp.data_ptr(), room.data_ptr(), PAD, START,
+        )  # fmt: skip
+        looks = {CROSS: weights[:steps]} if shown else {}
+        return Alone(words[:steps].tolist(), logp[:steps].tolist(), looks)
 
 
 def mode_of(model: Seq2Seq) -> str | None:

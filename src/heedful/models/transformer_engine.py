@@ -17,12 +17,12 @@ from torch import Tensor, nn
 
 from heedful import native
 from heedful.attention import PLAIN, Detail, Look, Watch
-from heedful.data.tokenizer import PAD, START
+from heedful.data.tokenizer import END, PAD, START
 from heedful.errors import ShapeError
 from heedful.layers.readout import Output
 from heedful.layers.state import State
 from heedful.layers.transformer import DecoderLayer, TransformerDecoder
-from heedful.models.engine import Engine
+from heedful.models.engine import Alone, Engine
 from heedful.models.seq2seq import Seq2Seq
 from heedful.models.writer import Next
 from heedful.native import Int8
@@ -66,9 +66,7 @@ class TransformerEngine(Engine):
 
     def next(self, state: State, last: Int[Tensor, "row"], best: int, watch: Watch = PLAIN) -> Next | None:
         library = native.library()
-        asked = watch.detail is not Detail.NONE
-        own = asked and (watch.sites is None or bool(watch.sites - set(self.names)))
-        if library is None or watch.edit is not None or own or watch.detail is Detail.FULL:
+        if library is None or not self._knows(watch):
             return None
         now = state if isinstance(state, Cached) else self._begin(state, len(last))
         t, rows, best = now.at, len(last), min(best, self.decoder.vocabulary)
@@ -95,13 +93,43 @@ class TransformerEngine(Engine):
         looks = {name: Look(weights[self.names.index(name)][:, None]) for name in shown}
         return Next(words, logp, after, looks)
 
-    def _begin(self, state: State, rows: int) -> Cached:
+    def alone(self, state: State, most: int, watch: Watch = PLAIN) -> Alone | None:
+        library = native.library()
+        if library is None or not self._knows(watch) or most > len(self.table):
+            return None
+        cross, keep = self._source(state)
+        count, asked = keep.shape[1], watch.detail is not Detail.NONE
+        wide = self.count * self.heads * count
+        weights = cross.new_empty(most if asked else 1, self.count, self.heads, count)
+        cache = cross.new_empty(self.count * most * cross.shape[-1])
+        origin = torch.zeros(most, dtype=torch.long)
+        words, logp = torch.empty(most, dtype=torch.long), cross.new_empty(most)
+        room = cross.new_empty(self.floats)
+        steps = library.heed_transformer_alone(
+            ctypes.addressof(self.decoder), self.first, END, most, cache.data_ptr(), origin.data_ptr(),
+            cross.data_ptr(), keep.data_ptr(), count, weights.data_ptr(), wide if asked else 0,
+            words.data_ptr(), logp.data_ptr(), room.data_ptr(), PAD, START,
+        )  # fmt: skip
+        shown = [name for name in self.names if watch.detail_at(name) is not Detail.NONE]
+        looks = {name: weights[:steps, self.names.index(name)] for name in shown}
+        return Alone(words[:steps].tolist(), logp[:steps].tolist(), looks)
+
+    def _knows(self, watch: Watch) -> bool:
+        """It shows weights over the source, not over the output's own past, and no scores."""
+        own = watch.detail is not Detail.NONE and (watch.sites is None or bool(watch.sites - set(self.names)))
+        return watch.edit is None and not own and watch.detail is not Detail.FULL
+
+    def _source(self, state: State) -> tuple[Tensor, Tensor]:
+        """What the layers read of the source, side by side, and where it is real."""
         memories = [state.memory[name] for name in self.names]
         both = [torch.cat([m.keys.flatten(2), m.values.flatten(2)], dim=-1) for m in memories]
-        keep, width = memories[0].keep, both[0].shape[-1]
-        written = both[0].new_empty(self.count, STEPS, rows, width)
+        return torch.stack(both), memories[0].keep.contiguous()
+
+    def _begin(self, state: State, rows: int) -> Cached:
+        cross, keep = self._source(state)
+        written = cross.new_empty(self.count, STEPS, rows, cross.shape[-1])
         origin = torch.zeros(rows, STEPS, dtype=torch.long)
-        return Cached(at=state.at, written=written, origin=origin, cross=torch.stack(both), keep=keep)
+        return Cached(at=state.at, written=written, origin=origin, cross=cross, keep=keep)
 
 
 def knows(model: Seq2Seq) -> bool:

@@ -573,6 +573,38 @@ void heed_decoder(const Decoder *d, const i64 *words, float *h, float *fed, cons
   heed_top(logits, rows, d->vocabulary, best, top_words, top_logp);
 }
 
+/* A whole output of one sentence, each time the likeliest word, until `end` or `most` words; gives how many.
+ * Weights of a step lie `apart` from those of the step before; 0 keeps the last ones only. */
+i64 heed_decoder_alone(const Decoder *d, i64 first, i64 end, i64 most, float *h, float *fed, const float *keys,
+                       const float *values, const uint8_t *keep, i64 s, float *weights, i64 apart, i64 *words,
+                       float *logp, float *room, i64 never_1, i64 never_2) {
+  for (i64 t = 0; t < most; t++) {
+    heed_decoder(d, t ? words + t - 1 : &first, h, fed, keys, values, keep, s, 1, weights + t * apart, 1, 1, words + t,
+                 logp + t, room, never_1, never_2);
+    if (words[t] == end) return t + 1;
+  }
+  return most;
+}
+
+/* A GRU over packed sentences, the way `gru_packed.py` lays them out. `room` holds, for the widest step, a state and
+ * two rows of gates in floats, then the bytes of `multiply`. */
+void heed_gru_read(const Matrix *hidden, const float *gi, const i64 *sizes, i64 steps, i64 reverse, float *out,
+                   float *room, i64 widest, i64 n) {
+  float *h = room, *gh = h + widest * n, *kept = gh + widest * 3 * n;
+  uint8_t *bytes = (uint8_t *)(kept + widest * 3 * n);
+  i64 begins[steps + 1];
+  begins[0] = 0;
+  for (i64 t = 0; t < steps; t++) begins[t + 1] = begins[t] + sizes[t];
+  for (i64 i = 0; i < steps; i++) {
+    const i64 t = reverse ? steps - 1 - i : i, other = reverse ? t + 1 : t - 1, rows = sizes[t];
+    const i64 old = i == 0 ? 0 : (sizes[other] < rows ? sizes[other] : rows);
+    if (old) memcpy(h, out + begins[other] * n, sizeof(float) * old * n);
+    memset(h + old * n, 0, sizeof(float) * (rows - old) * n);
+    multiply(hidden, h, gh, bytes, rows);
+    heed_gru(gi + begins[t] * 3 * n, gh, h, out + begins[t] * n, kept, rows, n);
+  }
+}
+
 /* ---- a Transformer decoder's whole step --------------------------------------------------------------------- */
 
 typedef struct {
@@ -687,4 +719,16 @@ void heed_transformer(const Transformer *m, i64 t, const i64 *words, float *cach
   multiply(&m->output, y, logits, bytes, rows);
   for (i64 r = 0; r < rows; r++) logits[r * m->vocabulary + never_1] = logits[r * m->vocabulary + never_2] = -1e30f;
   heed_top(logits, rows, m->vocabulary, best, top_words, top_logp);
+}
+
+/* As `heed_decoder_alone`. The cache has a row a step; `origin` is zeros. */
+i64 heed_transformer_alone(const Transformer *m, i64 first, i64 end, i64 most, float *cache, const i64 *origin,
+                           const float *cross, const uint8_t *keep, i64 s, float *weights, i64 apart, i64 *words,
+                           float *logp, float *room, i64 never_1, i64 never_2) {
+  for (i64 t = 0; t < most; t++) {
+    heed_transformer(m, t, t ? words + t - 1 : &first, cache, 1, most, origin, cross, keep, s, 1, weights + t * apart, 1,
+                     1, words + t, logp + t, room, never_1, never_2);
+    if (words[t] == end) return t + 1;
+  }
+  return most;
 }

@@ -7,6 +7,7 @@ tells whether a tensor is such a one. The tests hold the two equal.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -270,6 +271,24 @@ class Int8:
         torch.mm((x * (1.0 / step)).round(), self.whole.T, out=y)
         y.mul_(step).mul_(self.steps)
         return y if self.bias is None else y.add_(self.bias)
+
+
+def gru_read(
+    gi: Float[Tensor, "word gates"], sizes: Sequence[int], hidden: Int8, reverse: bool
+) -> Float[Tensor, "word hidden"] | None:
+    """All states of a GRU over packed sentences (`gru_packed.py`) as one call; None without kernels."""
+    found = library()
+    if found is None or hidden.matrix is None or not fits(gi):
+        return None
+    gi, n = gi.contiguous(), hidden.shape[1]
+    out = gi.new_empty(len(gi), n)
+    counts = torch.tensor(sizes)
+    room = gi.new_empty(sizes[0] * (7 * n + n // 4 + 4))
+    found.heed_gru_read(
+        hidden.at, gi.data_ptr(), counts.data_ptr(), len(sizes), int(reverse), out.data_ptr(),
+        room.data_ptr(), sizes[0], n,
+    )  # fmt: skip
+    return out
 
 
 def top(

@@ -71,6 +71,9 @@ SIGNATURES = {
     "heed_pack": (_P, _I, _I, _P),
     "heed_int8": (_P, _P, _P, _P, _I),
     "heed_decoder": (_P,) * 7 + (_I, _I, _P, _I, _I, _P, _P, _P, _I, _I),
+    "heed_decoder_alone": (_P, _I, _I, _I) + (_P,) * 5 + (_I, _P, _I, _P, _P, _P, _I, _I),
+    "heed_transformer_alone": (_P, _I, _I, _I) + (_P,) * 4 + (_I, _P, _I, _P, _P, _P, _I, _I),
+    "heed_gru_read": (_P, _P, _P, _I, _I, _P, _P, _I, _I),
     "heed_transformer": (_P, _I, _P, _P, _I, _I, _P, _P, _P, _I, _I, _P, _I, _I, _P, _P, _P, _I, _I),
     "heed_top": (_P, _I, _I, _I, _P, _P),
 }
@@ -89,7 +92,7 @@ def library() -> ctypes.CDLL | None:
         return None
     for name, types in SIGNATURES.items():
         function = getattr(found, name)
-        function.argtypes, function.restype = types, None
+        function.argtypes, function.restype = types, _I if name.endswith("_alone") else None
     return found
 
 
