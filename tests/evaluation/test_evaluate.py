@@ -27,7 +27,7 @@ def test_every_metric_is_named_signed_and_knows_its_best(name: str) -> None:
 
 
 def test_the_table_has_every_tally_and_rouge_whole() -> None:
-    assert set(METRICS) == set(TALLIES) | {"rouge"}
+    assert {name for name in METRICS if ":" not in name} == set(TALLIES) | {"rouge"}
     assert METRICS["rouge"](OUTPUTS, REFERENCES) == evaluate(
         ["rouge-1", "rouge-2", "rouge-l"], OUTPUTS, REFERENCES
     )

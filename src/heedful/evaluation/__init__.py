@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from heedful.errors import DataError, nearest
 from heedful.evaluation.buckets import LengthBucket, Place, by_length, by_place, choose_edges
+from heedful.evaluation.moses import LANGUAGES
 from heedful.evaluation.rates import (
     edit_distance,
     exact_match,
@@ -16,7 +17,7 @@ from heedful.evaluation.rates import (
 )
 from heedful.evaluation.rouge import rouge
 from heedful.evaluation.significance import Comparison, paired_bootstrap, paired_randomisation
-from heedful.evaluation.table import TALLIES
+from heedful.evaluation.table import MOSES, TALLIES, maker
 from heedful.evaluation.tally import Maker, Metric, References, Tally, per_output
 from heedful.evaluation.translation import bleu, chrf, ter
 from heedful.evaluation.words import words
@@ -24,28 +25,19 @@ from heedful.evaluation.words import words
 Measure = Callable[[Sequence[str], References], list[Metric]]
 
 
-def _single(make: Maker) -> Measure:
+def _single(name: str) -> Measure:
+    make = maker(name)
     return lambda outputs, references: [make(outputs, references).metric()]
 
 
-METRICS: dict[str, Measure] = {
-    "bleu": _single(TALLIES["bleu"]),
-    "chrf": _single(TALLIES["chrf"]),
-    "ter": _single(TALLIES["ter"]),
-    "rouge": rouge,
-    "rouge-1": _single(TALLIES["rouge-1"]),
-    "rouge-2": _single(TALLIES["rouge-2"]),
-    "rouge-l": _single(TALLIES["rouge-l"]),
-    "exact": _single(TALLIES["exact"]),
-    "line-error": _single(TALLIES["line-error"]),
-    "symbol-error": _single(TALLIES["symbol-error"]),
-    "word-error": _single(TALLIES["word-error"]),
-}
+_moses = [MOSES + language for language in LANGUAGES]
+METRICS: dict[str, Measure] = {"rouge": rouge, **{name: _single(name) for name in (*TALLIES, *_moses)}}
 
 
 def check_names(names: Sequence[str]) -> None:
     """Refuse names of no metric, all of them at once."""
-    unknown = [f'"{name}": no such metric; {nearest(name, METRICS)}' for name in names if name not in METRICS]
+    usual = ("rouge", *TALLIES, MOSES + "de")
+    unknown = [f'"{name}": no such metric; {nearest(name, usual)}' for name in names if name not in METRICS]
     if unknown:
         raise DataError("\n".join(unknown))
 

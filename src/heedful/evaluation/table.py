@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from heedful.errors import DataError, nearest
+from heedful.evaluation.moses import moses_bleu_tally
 from heedful.evaluation.rates import exact_tally, line_error_tally, symbol_error_tally, word_error_tally
 from heedful.evaluation.rouge import rouge_tallies
 from heedful.evaluation.tally import Maker, References, Tally
@@ -32,10 +34,15 @@ TALLIES: dict[str, Maker] = {
 }
 
 
+MOSES = "bleu-moses:"  # and a language
+
+
 def maker(metric: str | Maker) -> Maker:
     """The maker of that name; a maker is itself."""
     if not isinstance(metric, str):
         return metric
+    if metric.startswith(MOSES):
+        return partial(moses_bleu_tally, language=metric.removeprefix(MOSES))
     if metric not in TALLIES:
-        raise DataError(f'"{metric}": no such metric; {nearest(metric, TALLIES)}')
+        raise DataError(f'"{metric}": no such metric; {nearest(metric, (*TALLIES, MOSES))}')
     return TALLIES[metric]
