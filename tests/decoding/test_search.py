@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -133,7 +134,7 @@ def test_a_beam_wide_enough_finds_what_enumeration_finds(
 ) -> None:
     vocabulary, limit = 6, 4  # <unk> and two words: 1 + 3 + 9 + 27 outputs
     model = wild(name, seed, vocabulary)
-    how = Beam(size=120, alpha=alpha, beta=beta, n_best=5, max_length=limit)
+    how = Beam(size=120, alpha=alpha, beta=beta, n_best=5, max_length=limit, exact=True)
     source = [4, 5, END]
     found = search(model, TextBatch(pad([source])), how).best[0]
     wanted = enumerated(model, source, how, vocabulary)[:5]
@@ -147,11 +148,33 @@ def test_stopping_early_loses_nothing(seed: int, alpha: float) -> None:
     """A search that never stops before the limit returns the same best hypothesis."""
     model = wild("rnnsearch", seed)
     batch = TextBatch(pad(SOURCES))
-    early = search(model, batch, Beam(3, alpha=alpha, max_length=12)).best
+    early = search(model, batch, Beam(3, alpha=alpha, max_length=12, exact=True)).best
     never = search(model, batch, Beam(3, alpha=alpha, n_best=3, max_length=12)).best
     for one, many in zip(early, never, strict=True):
         if one[0].finished:
             assert one[0].score >= many[0].score - 1e-9
+
+
+def test_a_search_that_is_not_exact_ends_when_what_lives_is_worse_as_it_stands() -> None:
+    """Words whose probability is known: the end is likely at once, but a long output would score better."""
+    model = wild("rnnsearch", 4)
+    batch = TextBatch(pad(SOURCES))
+    steps: dict[bool, int] = {}
+    for exact in (False, True):
+        calls = 0
+        usual = type(model).step
+
+        def counted(*given: Any, usual: Any = usual) -> Any:
+            nonlocal calls
+            calls += 1
+            return usual(*given)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(type(model), "step", counted)
+            found = search(model, batch, Beam(3, alpha=1.0, max_length=60, exact=exact)).best
+        steps[exact] = calls
+        assert all(h.finished for (h,) in found)
+    assert steps[False] < steps[True]
 
 
 def test_a_forced_prefix_is_kept_and_then_left() -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from heedful.config import EncoderConfig
-from heedful.layers.recurrent import RecurrentEncoder, Stack
+from heedful.layers.recurrent import Cell, RecurrentEncoder, Stack
 
 
 @pytest.mark.parametrize("kind", ["rnn", "gru", "lstm"])
@@ -44,14 +44,17 @@ def test_a_residual_layer_adds_its_input_and_a_norm_normalises() -> None:
     torch.testing.assert_close(normed.mean(-1), torch.zeros(3, 5), rtol=0, atol=1e-5)
 
 
-def test_many_steps_at_once_equal_one_after_another() -> None:
-    stack = Stack("lstm", 4, 5, 3, residual=True, layer_norm=True)
+@pytest.mark.parametrize("kind", ["rnn", "gru", "lstm"])
+@pytest.mark.parametrize("slopes", [True, False], ids=["with gradients", "by the kernels"])
+def test_many_steps_at_once_equal_one_after_another(kind: Cell, slopes: bool) -> None:
+    stack = Stack(kind, 4, 5, 3, residual=True, layer_norm=True)
     x = torch.randn(2, 6, 4)
-    state = tuple(torch.randn(2, 5) for _ in range(6))
+    state = tuple(torch.randn(2, 5) for _ in range(3 * stack.per_layer))
     whole, last = stack(x, state)
-    for t in range(6):
-        one, state = stack(x[:, t : t + 1], state)
-        torch.testing.assert_close(one[:, 0], whole[:, t])
+    with torch.set_grad_enabled(slopes):
+        for t in range(6):
+            one, state = stack(x[:, t : t + 1], state)
+            torch.testing.assert_close(one[:, 0], whole[:, t], rtol=1e-5, atol=1e-6)
     for a, b in zip(state, last, strict=True):
-        torch.testing.assert_close(a, b)
-    assert torch.equal(stack.top(last), last[4])
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+    assert torch.equal(stack.top(last), last[2 * stack.per_layer])

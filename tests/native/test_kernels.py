@@ -261,5 +261,5 @@ def test_a_gru_reads_packed_sentences_as_one_call(sizes: list[int], reverse: boo
     gi = torch.randn(sum(sizes), 60)
     found = kernels.gru_read(gi, sizes, hidden, reverse)
     assert found is not None
-    before, gh, kept = torch.empty(len(gi), 20), torch.empty_like(gi), torch.empty_like(gi)
-    close(found, run(gi, sizes, hidden, reverse, before, gh, kept))
+    before, new = torch.empty(2, len(gi), 20)
+    close(found, run(gi, sizes, hidden, reverse, before, new, torch.empty_like(gi)))

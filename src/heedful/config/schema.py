@@ -378,6 +378,7 @@ class DecodingConfig(Section):
     beam: PositiveInt = Field(5, description="beam: hypotheses side by side")
     alpha: float = Field(1.0, ge=0.0, description="beam: strength of the length penalty")
     beta: float = Field(0.0, ge=0.0, description="beam: strength of the coverage penalty")
+    exact: bool = Field(False, description="beam: go on until nothing could change the result; slower")
     n_best: PositiveInt = Field(1, description="beam, sample: outputs for each input")
     temperature: float = Field(1.0, gt=0.0, description="sample: below 1 is tamer, above wilder")
     top_k: int = Field(0, ge=0, description="sample: only from the likeliest so many words; 0: all")

@@ -65,8 +65,9 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """The `n_best` hypotheses of each sentence, best first.
 
-    A sentence stops when no live hypothesis can still beat the worst that would be returned: log P only
-    falls, so a live one reaches at best its present log P under the kindest length penalty to come.
+    A sentence stops when no live hypothesis, ended as it stands, would beat the worst that would be returned.
+    With `exact` it stops when none ever can: log P only falls, so a live one reaches at best its present
+    log P under the kindest length penalty to come.
     """
     if model.alignment is None:  # nothing is looked at, so nothing can be left uncovered
         how = replace(how, beta=0.0)
@@ -173,7 +174,9 @@ def _score(how: Beam, total: float, length: int, seen: Tensor, source: int) -> f
 def _going(search: Search, totals: Tensor, alive: list[int], t: int) -> list[int]:
     """The places of sentences whose live hypotheses may still enter what is returned."""
     how = search.how
-    kindest = max(length_penalty(length, how.alpha) for length in (t + 2, how.max_length))
+    kindest = length_penalty(t + 2, how.alpha)
+    if how.exact:
+        kindest = max(kindest, length_penalty(how.max_length, how.alpha))
     bounds = (totals.amax(dim=1) / kindest).tolist()
     going = []
     for place, sentence in enumerate(alive):

@@ -22,6 +22,8 @@ class Beam:
     """The best hypotheses side by side, scored by `log P / lp + beta * cp` (Wu 2016, eq. 14).
 
     `lp = ((5 + |Y|) / 6)^alpha` with `</s>` counted; `cp = sum_i log min(max(sum_t a_ti, eps), 1)`.
+    `exact` goes on until nothing that could still come would change the result; else a sentence is done when
+    no hypothesis, ended as it stands, would.
     """
 
     size: int = 5
@@ -29,6 +31,7 @@ class Beam:
     beta: float = 0.0
     n_best: int = 1
     max_length: int = 100
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)

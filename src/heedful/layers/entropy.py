@@ -12,7 +12,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd import Function
-from torch.autograd.function import FunctionCtx
 
 from heedful.layers.readout import Output
 from heedful.native import entropy
@@ -38,15 +37,16 @@ class _LinearEntropy(Function):
                 torch.mm(scores, weight, out=into_said[piece])
                 into_weight.addmm_(scores.T, said[piece])
                 into_bias += scores.sum(dim=0)
-        if wanted:
-            ctx.save_for_backward(into_said, into_weight, into_bias)
+        ctx.slopes = (into_said, into_weight, into_bias) if wanted else None
         ctx.mark_non_differentiable(plain)
         return loss.sum(), plain
 
     @staticmethod
-    def backward(ctx: FunctionCtx, *grads: Any) -> tuple[Tensor | None, ...]:
-        into_said, into_weight, into_bias = ctx.saved_tensors  # type: ignore[attr-defined]
-        return into_said * grads[0], into_weight * grads[0], into_bias * grads[0], None, None
+    def backward(ctx: Any, *grads: Any) -> tuple[Tensor | None, ...]:
+        slopes, ctx.slopes = ctx.slopes, None  # large: given away, not copied
+        if slopes is None:
+            raise RuntimeError("the way back through this loss can be gone once")
+        return *(slope.mul_(grads[0]) for slope in slopes), None, None
 
 
 def linear_entropy(

@@ -48,10 +48,13 @@ def run(
     product: Product,
     reverse: bool,
     before: Tensor,
-    gh: Tensor,
+    new: Tensor,
     kept: Tensor,
 ) -> Tensor:
-    """All states; `before`, `gh` and `kept` are filled for the way back. `product` is `h W_h' + b`."""
+    """All states; `before`, `new` and `kept` are filled for the way back. `product` is `h W_h' + b`.
+
+    `new` is the last third of each product, the only one that is needed again.
+    """
     span = _Span(sizes, reverse)
     out = torch.empty_like(before)
     for t in span.order:
@@ -62,8 +65,9 @@ def run(
         else:
             h[: given[1]] = out[given[0]]
             h[given[1] :] = 0.0
-        gh[rows] = product(h)
-        gru(gi[rows], gh[rows], h, out[rows], kept[rows])
+        gh = product(h)
+        new[rows] = gh[:, 2 * h.shape[1] :]
+        gru(gi[rows], gh, h, out[rows], kept[rows])
     return out
 
 
@@ -73,24 +77,24 @@ class _Packed(Function):
         ctx: Any, gi: Tensor, hidden: Tensor, bias: Tensor, sizes: Sequence[int], reverse: bool
     ) -> Tensor:
         gi = gi.contiguous()
-        before = gi.new_empty(len(gi), hidden.shape[1])
-        gh, kept = gi.new_empty(2, *gi.shape)
-        out = run(gi, sizes, lambda h: torch.addmm(bias, h, hidden.T), reverse, before, gh, kept)
-        ctx.save_for_backward(before, gh, kept, hidden)
+        before, new = gi.new_empty(2, len(gi), hidden.shape[1])
+        kept = torch.empty_like(gi)
+        out = run(gi, sizes, lambda h: torch.addmm(bias, h, hidden.T), reverse, before, new, kept)
+        ctx.hidden, ctx.kept = hidden, (before, new, kept)
         ctx.span = _Span(sizes, reverse)
         return out
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
-        before, gh, kept, hidden = ctx.saved_tensors
+        (before, new, kept), hidden = ctx.kept, ctx.hidden
+        ctx.kept = None
         span: _Span = ctx.span
-        width = hidden.shape[1]
         into = grads[0].clone(memory_format=torch.contiguous_format)
-        dgi, dgh = torch.empty_like(gh), torch.empty_like(gh)
+        dgi, dgh = torch.empty_like(kept), kept  # step by step, gradients take the gates' place
         for t in reversed(span.order):
             rows, given = span.rows(t), span.both(t)
             dh = torch.empty_like(into[rows])
-            gru_back(kept[rows], gh[rows, 2 * width :], before[rows], into[rows], dgi[rows], dgh[rows], dh)
+            gru_back(kept[rows], new[rows], before[rows], into[rows], dgi[rows], dgh[rows], dh)
             if given is not None:
                 into[given[0]] += dh[: given[1]].addmm_(dgh[rows][: given[1]], hidden)
         return dgi, dgh.T @ before, dgh.sum(dim=0), None, None

@@ -72,17 +72,17 @@ class Stack(nn.Module):
         return x, tuple(after)
 
     def _quick(self, x: Tensor) -> bool:
-        """May the kernels take this step? They do one at a time, of GRUs, and lead no gradients back."""
+        """May the kernels take this step? They do one at a time, of gated cells, and lead no gradients back."""
         free = not torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
-        return self.kind == "gru" and x.shape[1] == 1 and free and native.fits(x)
+        return self.kind != "rnn" and x.shape[1] == 1 and free and native.fits(x)
 
     def to_bytes(self) -> None:
-        """Hold the GRUs' matrices in bytes too, for single steps."""
-        if self.kind == "gru":
+        """Hold the gated cells' matrices in bytes too, for single steps."""
+        if self.kind != "rnn":
             self.bytes = [_in_bytes(rnn.all_weights[0]) for rnn in self.layers]
 
-    def _one(self, depth: int, x: Tensor, mine: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        """One GRU step without the machinery that torch starts for it."""
+    def _one(self, depth: int, x: Tensor, mine: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """One step without the machinery that torch starts for it."""
         h = mine[0].contiguous()
         if self.bytes:
             gi, gh = self.bytes[depth][0](x[:, 0]), self.bytes[depth][1](h)
@@ -91,8 +91,12 @@ class Stack(nn.Module):
             gi = nn.functional.linear(x[:, 0], into, into_bias)
             gh = nn.functional.linear(h, hidden, hidden_bias)
         out = torch.empty_like(h)
-        native.gru(gi, gh, h, out, torch.empty_like(gi))
-        return out[:, None], out[None]
+        if self.kind == "gru":
+            native.gru(gi, gh, h, out, torch.empty_like(gi))
+            return out[:, None], (out[None],)
+        cell, shown = torch.empty_like(h), torch.empty_like(h)
+        native.lstm(gi.add_(gh), mine[1].contiguous(), out, cell, shown)
+        return out[:, None], (out[None], cell[None])
 
     def top(self, state: tuple[Tensor, ...]) -> Float[Tensor, "row hidden"]:
         """The hidden state of the top layer: what asks before the stack has moved."""
@@ -187,8 +191,8 @@ def _read(gi: Tensor, sizes: list[int], hidden: native.Int8, reverse: bool) -> T
     out = native.gru_read(gi, sizes, hidden, reverse)
     if out is not None:
         return out
-    before = gi.new_empty(len(gi), gi.shape[1] // 3)
-    return run(gi, sizes, hidden, reverse, before, torch.empty_like(gi), torch.empty_like(gi))
+    before, new = gi.new_empty(2, len(gi), gi.shape[1] // 3)
+    return run(gi, sizes, hidden, reverse, before, new, torch.empty_like(gi))
 
 
 def _with(packed: PackedSequence, data: Tensor) -> PackedSequence:

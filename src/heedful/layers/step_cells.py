@@ -39,8 +39,6 @@ class Cell(Protocol):
 
     def forth(self, t: int, state: States) -> States: ...
 
-    def begin_back(self) -> None: ...
-
     def back(self, t: int, slopes: States) -> States:
         """From the gradients of the state after step t to those of the state before it."""
 
@@ -53,9 +51,9 @@ class GruCell:
         steps, batch, gates = gi.shape
         hidden = gates // 3
         self.weights, self.gi = weights, gi
-        self.gh, self.kept = gi.new_empty(2, steps, batch, gates)
-        self.out, self.before = gi.new_empty(2, steps, batch, hidden)
-        self.dgh = gi.new_empty(0)
+        self.gh, self.kept = gi.new_empty(batch, gates), torch.empty_like(gi)
+        self.out, self.new = gi.new_empty(2, steps, batch, hidden)
+        self.before: list[Tensor] = []
 
     def enter(self, t: int, given: Tensor) -> None:
         into, bias = _given(self.weights)
@@ -63,24 +61,21 @@ class GruCell:
 
     def forth(self, t: int, state: States) -> States:
         (h,) = state
-        self.before[t].copy_(h)
-        torch.addmm(self.weights.hidden_bias, h, self.weights.hidden.T, out=self.gh[t])
-        gru(self.gi[t], self.gh[t], h, self.out[t], self.kept[t])
+        self.before.append(h)
+        torch.addmm(self.weights.hidden_bias, h, self.weights.hidden.T, out=self.gh)
+        self.new[t] = self.gh[:, 2 * h.shape[1] :]  # the only third that is needed again
+        gru(self.gi[t], self.gh, h, self.out[t], self.kept[t])
         return (self.out[t],)
-
-    def begin_back(self) -> None:
-        self.dgh = torch.empty_like(self.gh)
 
     def back(self, t: int, slopes: States) -> States:
         (g,) = slopes
-        dh = torch.empty_like(g)
-        new = self.gh[t, :, 2 * g.shape[-1] :]
-        gru_back(self.kept[t], new, self.before[t], g, self.gi[t], self.dgh[t], dh)
-        return (dh.addmm_(self.dgh[t], self.weights.hidden),)
+        dh, dgh = torch.empty_like(g), self.kept[t]  # gradients take the gates' place
+        gru_back(self.kept[t], self.new[t], self.before[t], g, self.gi[t], dgh, dh)
+        return (dh.addmm_(dgh, self.weights.hidden),)
 
     def weight_gradients(self, given: Steps | None) -> list[Tensor | None]:
-        dgh = self.dgh.flatten(end_dim=1)
-        return [dgh.T @ self.before.flatten(end_dim=1), dgh.sum(dim=0), *_entered(self.gi, given)]
+        dgh, before = self.kept.flatten(end_dim=1), torch.cat(self.before)
+        return [dgh.T @ before, dgh.sum(dim=0), *_entered(self.gi, given)]
 
 
 class LstmCell:
@@ -92,29 +87,27 @@ class LstmCell:
             self.bias = weights.hidden_bias
         else:
             self.bias = weights.hidden_bias + _given(weights)[1]
-        self.out, self.cell, self.shown, self.h, self.c = gi.new_empty(5, steps, batch, gates // 4)
+        self.out, self.cell, self.shown = gi.new_empty(3, steps, batch, gates // 4)
+        self.before: list[States] = []
 
     def enter(self, t: int, given: Tensor) -> None:
         torch.addmm(self.bias, given, _given(self.weights)[0].T, out=self.gi[t])
 
     def forth(self, t: int, state: States) -> States:
-        self.h[t].copy_(state[0])
-        self.c[t].copy_(state[1])
+        self.before.append(state)
         self.gi[t].addmm_(state[0], self.weights.hidden.T)
-        lstm(self.gi[t], self.c[t], self.out[t], self.cell[t], self.shown[t])
+        lstm(self.gi[t], state[1], self.out[t], self.cell[t], self.shown[t])
         return self.out[t], self.cell[t]
-
-    def begin_back(self) -> None:
-        """Its gates are opened and led back in place."""
 
     def back(self, t: int, slopes: States) -> States:
         dh, dc = slopes[0].contiguous(), slopes[1].clone(memory_format=torch.contiguous_format)
-        lstm_back(self.gi[t], self.c[t], self.shown[t], dh, dc)
+        lstm_back(self.gi[t], self.before[t][1], self.shown[t], dh, dc)
         return self.gi[t] @ self.weights.hidden, dc
 
     def weight_gradients(self, given: Steps | None) -> list[Tensor | None]:
         dg = self.gi.flatten(end_dim=1)
-        return [dg.T @ self.h.flatten(end_dim=1), dg.sum(dim=0), *_entered(self.gi, given)]
+        before = torch.cat([h for h, _ in self.before])
+        return [dg.T @ before, dg.sum(dim=0), *_entered(self.gi, given)]
 
 
 CELLS: dict[str, type[GruCell] | type[LstmCell]] = {"gru": GruCell, "lstm": LstmCell}

@@ -46,11 +46,11 @@ class AdditiveLooks:
         self.query = keys.new_empty(steps, batch, keys.shape[2])
         self.weights = keys.new_empty(steps, batch, count)
         self.context = keys.new_empty(steps, batch, width)
-        self.asked = keys.new_empty(steps, batch, ask.shape[1])
+        self.asked: list[Tensor] = []
         self.into: tuple[Tensor, ...] = ()
 
     def forth(self, t: int, s: Tensor) -> Tensor:
-        self.asked[t].copy_(s)
+        self.asked.append(s)
         torch.mm(s, self.ask.T, out=self.query[t])
         additive(self.query[t], self.keys, self.v, self.keep, self.values, self.weights[t], self.context[t])
         return self.context[t]
@@ -73,7 +73,7 @@ class AdditiveLooks:
         return self.into[0], self.into[1]
 
     def weight_gradients(self) -> tuple[Tensor | None, Tensor | None]:
-        into_ask = self.query.flatten(end_dim=1).T @ self.asked.flatten(end_dim=1)
+        into_ask = self.query.flatten(end_dim=1).T @ torch.cat(self.asked)
         return into_ask, self.into[2].sum(dim=0)
 
 
@@ -87,11 +87,11 @@ class DotLooks:
         self.blind = self.closed.all(dim=1, keepdim=True)  # sentences with nothing to read: weights of zero
         self.weights = keys.new_empty(steps, batch, count)
         self.context = keys.new_empty(steps, batch, width)
-        self.asked = keys.new_empty(steps, batch, keys.shape[2])
+        self.asked: list[Tensor] = []
         self.slopes = self.into = keys.new_empty(0)
 
     def forth(self, t: int, s: Tensor) -> Tensor:
-        self.asked[t].copy_(s)
+        self.asked.append(s)
         scores = torch.bmm(self.keys, s[:, :, None]).squeeze(2).mul_(self.scale)
         weights = scores.masked_fill_(self.closed, float("-inf")).softmax(dim=-1)
         self.weights[t] = weights.masked_fill_(self.blind, 0.0)
@@ -110,7 +110,7 @@ class DotLooks:
         return torch.bmm(slopes[:, None], self.keys).squeeze(1)
 
     def memory_gradients(self) -> tuple[Tensor, Tensor]:
-        over_keys = torch.bmm(self.slopes.permute(1, 2, 0), self.asked.transpose(0, 1))
+        over_keys = torch.bmm(self.slopes.permute(1, 2, 0), torch.stack(self.asked, dim=1))
         return over_keys, torch.bmm(self.weights.permute(1, 2, 0), self.into.transpose(0, 1))
 
     def weight_gradients(self) -> tuple[Tensor | None, Tensor | None]:

@@ -128,9 +128,7 @@ class _Loop(Function):
         parts: _Parts = ctx.parts
         plan, w, looks, cells, second = parts.plan, parts.w, parts.looks, parts.cells, parts.second
         into_s, into_c, into_a, *into_last = grads
-        for part in (looks, *cells, second):
-            if part is not None:
-                part.begin_back()
+        looks.begin_back()
         slopes = [
             tuple(g.clone() for g in into_last[at : at + plan.per_layer])
             for at in range(0, len(into_last), plan.per_layer)

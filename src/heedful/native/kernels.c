@@ -250,7 +250,8 @@ void heed_gru(const float *gi, const float *gh, const float *h, float *out, floa
 }
 
 static void gru_row_back(const float *kept, const float *hn, const float *h, const float *g, float *restrict dgi,
-                         float *restrict dgh, float *restrict dh, i64 n) {
+                         float *dgh, float *restrict dh, i64 n) {
+#pragma GCC ivdep
   for (i64 j = 0; j < n; j++) {
     float r = kept[j], z = kept[n + j], c = kept[2 * n + j];
     float dc = g[j] * (1.0f - z) * (1.0f - c * c);
@@ -266,7 +267,7 @@ static void gru_row_back(const float *kept, const float *hn, const float *h, con
   }
 }
 
-/* `hn` is gh's last third, with rows `hn_stride` apart. dh is what reaches h past the gates. */
+/* `hn` is gh's last third, with rows `hn_stride` apart. dh is what reaches h past the gates. dgh may be `kept`. */
 void heed_gru_back(const float *kept, const float *hn, i64 hn_stride, const float *h, const float *g, float *dgi,
                    float *dgh, float *dh, i64 rows, i64 n) {
 #pragma omp parallel for schedule(static) if (rows * n > 8192)

@@ -108,7 +108,10 @@ def gru_back(
     dgh: Float[Tensor, "row gates"],
     dh: Float[Tensor, "row hidden"],
 ) -> None:
-    """The way back through `gru`: `g` reaches its output; `hn` is the last third of its `gh`."""
+    """The way back through `gru`: `g` reaches its output; `hn` is the last third of its `gh`.
+
+    `dgh` may take the place of `kept`.
+    """
     found = library()
     if found is not None and fits(kept, h, g):
         found.heed_gru_back(

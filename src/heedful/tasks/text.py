@@ -152,7 +152,7 @@ class TextTask:
 def method(how: DecodingConfig) -> Method:
     """What the config asks of the search."""
     if how.method == "beam":
-        return Beam(how.beam, how.alpha, how.beta, how.n_best, how.max_length)
+        return Beam(how.beam, how.alpha, how.beta, how.n_best, how.max_length, how.exact)
     if how.method == "sample":
         return Sample(how.temperature, how.top_k, how.top_p, how.seed, how.n_best, how.max_length)
     return Greedy(how.max_length)

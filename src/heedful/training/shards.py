@@ -1,8 +1,8 @@
 """A batch in parts, each computed by a thread of its own.
 
 Threads that share every product wait for one another at each of a step's many small ones; threads that have
-sentences of their own meet once a step. The parts' gradients are added in their order, so the same parts give
-the same bits.
+sentences of their own meet once a step. There are two: then it does not matter whose gradients come first, and
+the same parts give the same bits.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from contextlib import contextmanager
 from typing import Generic, Protocol, runtime_checkable
 
 import torch
-from torch import Tensor, nn
 
 from heedful import native
 from heedful.config import TrainingConfig
 from heedful.training.seeds import number_for
 from heedful.training.types import Batch, Loss, Model, Trainable
 
-MOST = 4  # parts: more would be too small
+PARTS = 2
 
 
 @runtime_checkable
@@ -36,43 +35,34 @@ class Shards(Generic[Model, Batch]):
 
     def __init__(self, task: Trainable[Model, Batch], model: Model, threads: int) -> None:
         self.task, self.model, self.threads = task, model, threads
-        self.count = min(threads, MOST)
-        self.inner = max(1, threads // self.count)
-        self.pool = ThreadPoolExecutor(self.count)
+        self.inner = max(1, threads // PARTS)
+        self.pool = ThreadPoolExecutor(PARTS)
         self.weights = [weight for weight in model.parameters() if weight.requires_grad]
 
     def divide(self, batch: Batch) -> Sequence[Batch]:
-        return self.task.parts(batch, self.count) if isinstance(self.task, Divisible) else [batch]
+        return self.task.parts(batch, PARTS) if isinstance(self.task, Divisible) else [batch]
 
     def backward(self, parts: Sequence[Batch], scale: float, *what: object) -> Loss:
         """Add the parts' gradients to the weights'. `what` names the batch, for its random numbers."""
+        before = [weight.grad for weight in self.weights]  # of batches that belong to the same update
+        for weight in self.weights:
+            weight.grad = None
         jobs = [self.pool.submit(self._one, part, scale, (*what, at)) for at, part in enumerate(parts)]
         try:
-            found = [job.result() for job in jobs]
+            losses = [job.result() for job in jobs]
         finally:
             torch.set_num_threads(self.threads)  # MKL has one number for all threads
-        for weight, *slopes in zip(self.weights, *(slopes for _, slopes in found), strict=True):
-            _add(weight, slopes)
-        losses = [loss for loss, _ in found]
+        for weight, old in zip(self.weights, before, strict=True):
+            if old is not None:
+                weight.grad = old if weight.grad is None else weight.grad.add_(old)
         return Loss(torch.stack([loss.total for loss in losses]).sum(), sum(loss.tokens for loss in losses))
 
-    def _one(
-        self, part: Batch, scale: float, what: tuple[object, ...]
-    ) -> tuple[Loss, tuple[Tensor | None, ...]]:
+    def _one(self, part: Batch, scale: float, what: tuple[object, ...]) -> Loss:
         torch.set_num_threads(self.inner)
         with native.drawing(number_for(*what)):
             loss = self.task.loss(self.model, part)
-        slopes = torch.autograd.grad(loss.total * scale, self.weights, allow_unused=True)
-        return Loss(loss.total.detach(), loss.tokens), slopes
-
-
-def _add(weight: nn.Parameter, slopes: Sequence[Tensor | None]) -> None:
-    given = [slope for slope in slopes if slope is not None]
-    if weight.grad is None and given:
-        weight.grad, *given = given
-    for slope in given:
-        assert weight.grad is not None
-        weight.grad += slope
+        torch.autograd.backward(loss.total * scale)
+        return Loss(loss.total.detach(), loss.tokens)
 
 
 @contextmanager
