@@ -12,7 +12,7 @@ from test_cli import refused
 
 
 def test_it_is_bleu_of_text_that_was_normalised_cut_and_lower_cased() -> None:
-    output, reference = "Ein Mann, der läuft – \u201eheute\u201c.", "Ein mann, der läuft - \"Heute\"."
+    output, reference = "Ein Mann, der läuft – \u201eheute\u201c.", 'Ein mann, der läuft - "Heute".'
     (found,) = evaluate(["bleu-moses:de"], [output, "Noch ein Satz hier."], [reference, "Noch ein Satz da."])
     cut = ['ein mann , der läuft - " heute " .', "noch ein satz hier ."]
     wanted = bleu(cut, ['ein mann , der läuft - " heute " .', "noch ein satz da ."], tokenize="none")
@@ -20,11 +20,6 @@ def test_it_is_bleu_of_text_that_was_normalised_cut_and_lower_cased() -> None:
     assert "case:lc" in found.signature
     assert "tok:none" in found.signature
     assert "|moses:de|sacremoses:" in found.signature
-
-
-def test_each_language_has_its_own_rules() -> None:
-    (french,) = evaluate(["bleu-moses:fr"], ["l'homme et l'enfant ici"], ["l' homme et l' enfant ici"])
-    assert french.value == pytest.approx(100)
 
 
 def test_mistakes_are_told() -> None:

@@ -113,11 +113,11 @@ def test_what_enters_upper_layers_is_dropped_in_training_alone() -> None:
     for part in model.modules():  # only between the layers
         if isinstance(part, Dropout) and part is not model.decoder.stack.dropout:
             part.p = 0.0
-    drawn = torch.stack([model.score(small.batch()).logits for _ in range(400)])
+    drawn = torch.stack([model.score(small.batch()).logits for _ in range(100)])
     assert not torch.equal(drawn[0], drawn[1])
-    few = one_by_one_drawn(model, 400)
-    torch.testing.assert_close(drawn.mean(0), few.mean(0), rtol=0, atol=0.15)
-    torch.testing.assert_close(drawn.std(0), few.std(0), rtol=0.35, atol=0.05)
+    few = one_by_one_drawn(model, 100)
+    torch.testing.assert_close(drawn.mean(0), few.mean(0), rtol=0, atol=0.3)
+    torch.testing.assert_close(drawn.std(0), few.std(0), rtol=0.5, atol=0.1)
 
 
 def one_by_one_drawn(model: Seq2Seq, times: int) -> Tensor:

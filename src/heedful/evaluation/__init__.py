@@ -31,13 +31,13 @@ def _single(name: str) -> Measure:
 
 
 _moses = [MOSES + language for language in LANGUAGES]
-METRICS: dict[str, Measure] = {"rouge": rouge, **{name: _single(name) for name in (*TALLIES, *_moses)}}
+METRICS: dict[str, Measure] = {**{name: _single(name) for name in (*TALLIES, *_moses)}, "rouge": rouge}
+USUAL = (*TALLIES, "rouge", MOSES + "de")  # one language stands for all
 
 
 def check_names(names: Sequence[str]) -> None:
     """Refuse names of no metric, all of them at once."""
-    usual = ("rouge", *TALLIES, MOSES + "de")
-    unknown = [f'"{name}": no such metric; {nearest(name, usual)}' for name in names if name not in METRICS]
+    unknown = [f'"{name}": no such metric; {nearest(name, USUAL)}' for name in names if name not in METRICS]
     if unknown:
         raise DataError("\n".join(unknown))
 
@@ -53,7 +53,7 @@ def evaluate(names: Sequence[str], outputs: Sequence[str], references: Reference
     asked = [names] if isinstance(names, str) else names
     check_names(asked)
     if not asked:
-        raise DataError(f"no metric asked for; known: {', '.join(METRICS)}")
+        raise DataError(f"no metric asked for; known: {', '.join(USUAL)}")
     per_output(outputs, references)
     return [metric for name in asked for metric in METRICS[name](outputs, references)]
 

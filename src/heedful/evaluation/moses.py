@@ -1,4 +1,4 @@
-"""BLEU as papers on Multi30k count it: punctuation normalised and text tokenised as Moses does, lower-cased."""
+"""BLEU as papers on Multi30k count it: normalised, tokenised as Moses does, lower-cased."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Stack(nn.Module):
         return x, tuple(after)
 
     def _quick(self, x: Tensor) -> bool:
-        """May the kernels take this step? They do one at a time, of gated cells, and lead no gradients back."""
+        """May the kernels take this step? They do one at a time, of gated cells, and lead nothing back."""
         free = not torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
         return self.kind != "rnn" and x.shape[1] == 1 and free and native.fits(x)
 

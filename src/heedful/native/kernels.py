@@ -123,9 +123,9 @@ def gru_back(
     dc = g * (1 - z) * (1 - c * c)
     dz = g * (h - c) * z * (1 - z)
     dr = dc * hn * r * (1 - r)
+    torch.mul(g, z, out=dh)
     torch.cat([dr, dz, dc], dim=-1, out=dgi)
     torch.cat([dr, dz, dc * r], dim=-1, out=dgh)
-    torch.mul(g, z, out=dh)
 
 
 def lstm(

@@ -1,8 +1,8 @@
 """A batch in parts, each computed by a thread of its own.
 
 Threads that share every product wait for one another at each of a step's many small ones; threads that have
-sentences of their own meet once a step. There are two: then it does not matter whose gradients come first, and
-the same parts give the same bits.
+sentences of their own meet once a step. There are two: then it does not matter whose gradients come first,
+and the same parts give the same bits.
 """
 
 from __future__ import annotations
