@@ -29,6 +29,7 @@ class Row:
     peers: Mapping[str, float | None]
     how: str = ""
     sentences: int = 1000
+    best: bool = False  # may JoeyNMT and OpenNMT-py choose their threads? CTranslate2 and we always do
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -52,6 +53,16 @@ ROWS = (
     Row("greedy-R", "greedy, batch 64, model R", "decode", "R", {"joey": 15.0, "onmt": 5.0}, "greedy"),
     Row("beam5-R", "beam 5, batch 64, model R", "decode", "R", {"joey": 8.0, "onmt": 4.0}, "beam5"),
     Row("single-R", "one sentence at a time, R", "decode", "R", {"joey": 10.0, "onmt": 6.0}, "single", 200),
+    Row(
+        "single-R-best",
+        "one sentence at a time, R, threads of each one's choice",
+        "decode",
+        "R",
+        {"joey": None, "onmt": None},
+        "single",
+        200,
+        best=True,
+    ),  # fmt: skip
     Row("greedy-T", "greedy, batch 64, model T", "decode", "T", {"ct2": 1.0, "onmt": None}, "greedy"),
     Row("beam5-T", "beam 5, batch 64, model T", "decode", "T", {"ct2": 1.0, "onmt": None}, "beam5"),
     Row("single-T", "one sentence at a time, T", "decode", "T", {"ct2": 0.7, "onmt": None}, "single", 200),

@@ -89,7 +89,7 @@ class Bench:
         return {"rounds": rounds, "peaks": peaks, "notes": notes}
 
     def decode(self, row: Row) -> dict[str, Any]:
-        """Sentences a second, from text to text, each with the thread count that suits it best.
+        """Sentences a second, from text to text; CTranslate2 and we with the thread count that suits best.
 
         A traced row is ourselves beside ourselves: greedy with every weight kept, and without.
         """
@@ -126,6 +126,8 @@ class Bench:
 
         Threads within a product, or (CTranslate2 and we) workers of one thread with a batch each.
         """
+        if talk.name in ("joey", "onmt") and not row.best:
+            return {"threads": self.asked.threads}
         choices: list[dict[str, int]] = [{"threads": n} for n in range(1, self.asked.threads + 1)]
         if talk.name in ("ct2", "heedful") and self.asked.threads > 1 and row.how != "single":
             choices.append({"threads": 1, "workers": self.asked.threads})

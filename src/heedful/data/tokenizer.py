@@ -56,6 +56,7 @@ class Tokenizer:
     def __init__(self, inner: tokenizers.Tokenizer) -> None:
         self._inner = inner
         self.kind = _kind(inner)
+        self._known: dict[int, bytes] = {}  # what tokens are written as, as they come up
 
     @classmethod
     def learn(cls, lines: Iterable[str], config: TokenizerConfig) -> Self:
@@ -163,6 +164,12 @@ class Tokenizer:
         return name if name is not None else SPECIALS[id if 0 <= id < len(SPECIALS) else UNK]
 
     def _bytes(self, id: int) -> bytes:
+        found = self._known.get(id)
+        if found is None:
+            found = self._known[id] = self._spelt(id)
+        return found
+
+    def _spelt(self, id: int) -> bytes:
         name = self._name(id)
         if self.kind == "bytes" and id >= len(SPECIALS):
             return bytes(_BYTES[character] for character in name if character in _BYTES)

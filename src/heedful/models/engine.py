@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import torch
 from jaxtyping import Int
 from torch import Generator, Tensor
 
@@ -26,6 +27,11 @@ class Alone(NamedTuple):
     words: list[int]
     logp: list[float]
     looks: Mapping[str, Tensor]
+
+
+def sentences(rows: int, count: int) -> Int[Tensor, "row"]:
+    """Which sentence each row belongs to: rows of a sentence lie side by side."""
+    return torch.arange(count).repeat_interleave(rows // count) if count else torch.arange(0)
 
 
 class Engine:

@@ -6,7 +6,7 @@ What a word brings to the gates is looked up in a table made once.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Int
@@ -18,7 +18,7 @@ from heedful.data.tokenizer import END, PAD, START
 from heedful.layers.readout import Output
 from heedful.layers.recurrent_decoder import CROSS, RecurrentDecoder
 from heedful.layers.state import State
-from heedful.models.engine import Alone, Engine
+from heedful.models.engine import Alone, Engine, sentences
 from heedful.models.seq2seq import Seq2Seq
 from heedful.models.writer import Next
 from heedful.native import Int8
@@ -26,6 +26,19 @@ from heedful.native.loader import Decoder, Matrix
 
 MODES = ("look first", "feed context", "feed vector", "conditional", "feed nothing")
 SAID = ("linear", "affine", "tanh", "deep")
+
+
+@dataclass(frozen=True, slots=True)
+class Running(State):
+    """Where a generation stands. What is read stays where it is; each row notes whose it reads."""
+
+    sentence: Tensor = field(default_factory=lambda: torch.empty(0))  # (row,)
+
+    def select(self, rows: Tensor, sentences: Tensor | None = None, beam: int = 1) -> Running:
+        del sentences, beam
+        feed = None if self.feed is None else self.feed[rows]
+        cells = tuple(cell[rows] for cell in self.cells)
+        return Running(self.memory, cells=cells, feed=feed, at=self.at, sentence=self.sentence[rows])
 
 
 @dataclass
@@ -55,6 +68,7 @@ class GruEngine(Engine):
         best = min(best, parts.decoder.vocabulary)
         h = state.cells[0].clone()
         fed = h.new_empty(0) if state.feed is None else state.feed.clone()
+        sentence = state.sentence if isinstance(state, Running) else sentences(rows, len(memory.keep))
         count = memory.keep.shape[1]
         weights = h.new_empty(rows, 1, 1, count)
         words, logp = last.new_empty(rows, best), h.new_empty(rows, best)
@@ -62,10 +76,11 @@ class GruEngine(Engine):
         last, keys, values, keep = (t.contiguous() for t in (last, memory.keys, memory.values, memory.keep))
         library.heed_decoder(
             ctypes.addressof(parts.decoder), last.data_ptr(), h.data_ptr(), fed.data_ptr(),
-            keys.data_ptr(), values.data_ptr(), keep.data_ptr(), count, rows // len(keep), weights.data_ptr(),
-            rows, best, words.data_ptr(), logp.data_ptr(), room.data_ptr(), PAD, START,
+            keys.data_ptr(), values.data_ptr(), keep.data_ptr(), count, sentence.data_ptr(),
+            weights.data_ptr(), rows, best, words.data_ptr(), logp.data_ptr(), room.data_ptr(), PAD, START,
         )  # fmt: skip
-        after = state.moved(1, cells=(h,), feed=fed if parts.feeds else state.feed)
+        feed = fed if parts.feeds else state.feed
+        after = Running(state.memory, cells=(h,), feed=feed, at=state.at + 1, sentence=sentence)
         return Next(words, logp, after, {CROSS: Look(None if detail is Detail.NONE else weights)})
 
     def alone(self, state: State, most: int, watch: Watch = PLAIN) -> Alone | None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Int
@@ -22,7 +23,7 @@ from heedful.errors import ShapeError
 from heedful.layers.readout import Output
 from heedful.layers.state import State
 from heedful.layers.transformer import DecoderLayer, TransformerDecoder
-from heedful.models.engine import Alone, Engine
+from heedful.models.engine import Alone, Engine, sentences
 from heedful.models.seq2seq import Seq2Seq
 from heedful.models.writer import Next
 from heedful.native import Int8
@@ -38,15 +39,20 @@ class Cached(State):
 
     written: Tensor = field(default_factory=lambda: torch.empty(0))  # (layer, step, row, key and value)
     origin: Tensor = field(default_factory=lambda: torch.empty(0))  # (row, step): its row in the cache
-    cross: Tensor = field(default_factory=lambda: torch.empty(0))  # (layer, sentence, key, key and value)
-    keep: Tensor = field(default_factory=lambda: torch.empty(0))
+    sentence: Tensor = field(default_factory=lambda: torch.empty(0))  # (row,): whose source it reads
 
     def select(self, rows: Tensor, sentences: Tensor | None = None, beam: int = 1) -> Cached:
-        del beam
-        cross, keep = self.cross, self.keep
-        if sentences is not None:
-            cross, keep = cross[:, sentences].contiguous(), keep[sentences]
-        return Cached(at=self.at, written=self.written, origin=self.origin[rows], cross=cross, keep=keep)
+        del sentences, beam
+        return replace(self, origin=self.origin[rows], sentence=self.sentence[rows])
+
+
+class _Source(NamedTuple):
+    """What the layers read, as C sees it: a list of places a layer, and what lies there."""
+
+    keys: ctypes.Array[ctypes.c_void_p]
+    values: ctypes.Array[ctypes.c_void_p]
+    keep: Tensor
+    held: list[Tensor]
 
 
 class TransformerEngine(Engine):
@@ -76,19 +82,19 @@ class TransformerEngine(Engine):
             origin = torch.cat([origin, torch.empty_like(origin)], dim=1)
         if t >= len(self.table):
             raise ShapeError(f"an output longer than {len(self.table):,} tokens has no positions left")
-        last, origin, keep = last.contiguous(), origin.contiguous(), now.keep.contiguous()
-        count = keep.shape[1]
+        source, last, origin = self._source(now), last.contiguous(), origin.contiguous()
+        count = source.keep.shape[1]
         weights = written.new_empty(self.count, rows, self.heads, count)
         words, logp = last.new_empty(rows, best), written.new_empty(rows, best)
         room = written.new_empty(rows * self.floats)
         library.heed_transformer(
             ctypes.addressof(self.decoder), t, last.data_ptr(), written.data_ptr(), written.shape[2],
-            written.shape[1], origin.data_ptr(), now.cross.data_ptr(), keep.data_ptr(), count,
-            rows // len(keep), weights.data_ptr(), rows, best, words.data_ptr(), logp.data_ptr(),
+            written.shape[1], origin.data_ptr(), source.keys, source.values, source.keep.data_ptr(), count,
+            now.sentence.data_ptr(), weights.data_ptr(), rows, best, words.data_ptr(), logp.data_ptr(),
             room.data_ptr(), PAD, START,
         )  # fmt: skip
         origin[:, t] = torch.arange(rows)
-        after = Cached(at=t + 1, written=written, origin=origin, cross=now.cross, keep=keep)
+        after = replace(now, at=t + 1, written=written, origin=origin)
         shown = [name for name in self.names if watch.detail_at(name) is not Detail.NONE]
         looks = {name: Look(weights[self.names.index(name)][:, None]) for name in shown}
         return Next(words, logp, after, looks)
@@ -97,18 +103,18 @@ class TransformerEngine(Engine):
         library = native.library()
         if library is None or not self._knows(watch) or most > len(self.table):
             return None
-        cross, keep = self._source(state)
-        count, asked = keep.shape[1], watch.detail is not Detail.NONE
+        source = self._source(state)
+        count, asked = source.keep.shape[1], watch.detail is not Detail.NONE
         wide = self.count * self.heads * count
-        weights = cross.new_empty(most if asked else 1, self.count, self.heads, count)
-        cache = cross.new_empty(self.count * most * cross.shape[-1])
+        weights = torch.empty(most if asked else 1, self.count, self.heads, count)
+        cache = torch.empty(self.count * most * 2 * self.decoder.width)
         origin = torch.zeros(most, dtype=torch.long)
-        words, logp = torch.empty(most, dtype=torch.long), cross.new_empty(most)
-        room = cross.new_empty(self.floats)
+        words, logp = torch.empty(most, dtype=torch.long), torch.empty(most)
+        room = torch.empty(self.floats)
         steps = library.heed_transformer_alone(
             ctypes.addressof(self.decoder), self.first, END, most, cache.data_ptr(), origin.data_ptr(),
-            cross.data_ptr(), keep.data_ptr(), count, weights.data_ptr(), wide if asked else 0,
-            words.data_ptr(), logp.data_ptr(), room.data_ptr(), PAD, START,
+            source.keys, source.values, source.keep.data_ptr(), count, weights.data_ptr(),
+            wide if asked else 0, words.data_ptr(), logp.data_ptr(), room.data_ptr(), PAD, START,
         )  # fmt: skip
         shown = [name for name in self.names if watch.detail_at(name) is not Detail.NONE]
         looks = {name: weights[:steps, self.names.index(name)] for name in shown}
@@ -119,17 +125,19 @@ class TransformerEngine(Engine):
         own = watch.detail is not Detail.NONE and (watch.sites is None or bool(watch.sites - set(self.names)))
         return watch.edit is None and not own and watch.detail is not Detail.FULL
 
-    def _source(self, state: State) -> tuple[Tensor, Tensor]:
-        """What the layers read of the source, side by side, and where it is real."""
+    def _source(self, state: State) -> _Source:
         memories = [state.memory[name] for name in self.names]
-        both = [torch.cat([m.keys.flatten(2), m.values.flatten(2)], dim=-1) for m in memories]
-        return torch.stack(both), memories[0].keep.contiguous()
+        keys = [memory.keys.contiguous() for memory in memories]
+        values = [memory.values.contiguous() for memory in memories]
+        places = ctypes.c_void_p * self.count
+        key_places, value_places = (places(*(t.data_ptr() for t in given)) for given in (keys, values))
+        return _Source(key_places, value_places, memories[0].keep.contiguous(), [*keys, *values])
 
     def _begin(self, state: State, rows: int) -> Cached:
-        cross, keep = self._source(state)
-        written = cross.new_empty(self.count, STEPS, rows, cross.shape[-1])
+        written = torch.empty(self.count, STEPS, rows, 2 * self.decoder.width)
         origin = torch.zeros(rows, STEPS, dtype=torch.long)
-        return Cached(at=state.at, written=written, origin=origin, cross=cross, keep=keep)
+        sentence = sentences(rows, len(state.memory[self.names[0]].keep))
+        return Cached(state.memory, at=state.at, written=written, origin=origin, sentence=sentence)
 
 
 def knows(model: Seq2Seq) -> bool:

@@ -170,12 +170,12 @@ static void softmax_row(float *w, const uint8_t *keep, i64 s) {
     for (i64 k = 0; k < s; k++) w[k] /= sum;
 }
 
-/* Row r of q belongs to sentence r / beam: scores, softmax over what may be read, and what is read. */
+/* Row r of q belongs to sentence[r] (without them to sentence r): scores, softmax over what may be read, and what is read. */
 void heed_additive(const float *q, const float *keys, const float *v, const uint8_t *keep, const float *values,
-                   float *weights, float *context, i64 rows, i64 beam, i64 s, i64 h, i64 d) {
-#pragma omp parallel for schedule(static)
+                   float *weights, float *context, i64 rows, const i64 *sentence, i64 s, i64 h, i64 d) {
+#pragma omp parallel for schedule(static) if (rows > 1)
   for (i64 r = 0; r < rows; r++) {
-    const i64 b = r / beam;
+    const i64 b = sentence ? sentence[r] : r;
     float *w = weights + r * s;
     for (i64 k = 0; k < s; k++)
       w[k] = keep[b * s + k] ? additive_one(q + r * h, keys + (b * s + k) * h, v, h) : 0.0f;
@@ -325,12 +325,19 @@ void heed_lstm_back(float *gates, const float *c, const float *shown, const floa
 
 /* ---- products with int8 weights -------------------------------------------------------------------------- */
 
-/* Weights are packed for the processor's four-byte products: [n / 16][k / 4][16][4], padded with zeros. */
+#define BLOCK 4 /* groups of 16 outputs side by side */
+#define TALL 6  /* rows at once */
+
+/* Weights are packed for the processor's four-byte products, in the order in which they are read: block after block,
+ * [k / 4][groups of the block][16][4], padded with zeros. */
 void heed_pack(const int8_t *w, i64 n, i64 k, int8_t *packed) {
   const i64 groups = (n + 15) / 16, quads = (k + 3) / 4;
   memset(packed, 0, groups * quads * 64);
-  for (i64 row = 0; row < n; row++)
-    for (i64 c = 0; c < k; c++) packed[((row / 16) * quads + c / 4) * 64 + (row % 16) * 4 + c % 4] = w[row * k + c];
+  for (i64 row = 0; row < n; row++) {
+    const i64 group = row / 16, first = group / BLOCK * BLOCK, wide = groups - first < BLOCK ? groups - first : BLOCK;
+    int8_t *to = packed + (first * quads + group - first) * 64 + row % 16 * 4;
+    for (i64 c = 0; c < k; c++) to[c / 4 * wide * 64 + c % 4] = w[row * k + c];
+  }
 }
 
 static float quantise_row(const float *x, uint8_t *q, i64 k, i64 padded) {
@@ -345,10 +352,8 @@ static float quantise_row(const float *x, uint8_t *q, i64 k, i64 padded) {
   return step;
 }
 
-#define BLOCK 4 /* groups of 16 outputs side by side */
-#define TALL 6  /* rows at once */
-
 #ifdef __AVX512VNNI__
+#define AHEAD 4096 /* bytes of weights that are called for before they are needed */
 typedef int32_t __attribute__((may_alias, aligned(1))) loose;
 
 /* Sums live in registers only if each is a variable of its own, so rows are spelt out. */
@@ -363,7 +368,9 @@ typedef int32_t __attribute__((may_alias, aligned(1))) loose;
 #define GROUP_3(X, r) GROUP_2(X, r) X(r, 2)
 #define GROUP_4(X, r) GROUP_3(X, r) X(r, 3)
 #define ZERO(r, g) __m512i s##r##g = _mm512_setzero_si512();
-#define LOAD(r, g) const __m512i w##g = _mm512_loadu_si512(w + (g * quads + c) * 64);
+#define LOAD(r, g)                                                       \
+  const __m512i w##g = _mm512_loadu_si512(w + (c * groups + g) * 64);    \
+  _mm_prefetch((const char *)w + (c * groups + g) * 64 + AHEAD, _MM_HINT_T0);
 #define MULTIPLY(r, g) s##r##g = _mm512_dpbusd_epi32(s##r##g, x##r, w##g);
 #define TILE(ROWS, GROUPS)                                                                                     \
   static void tile_##ROWS##_##GROUPS(const uint8_t *x, const int8_t *w, i64 quads, int32_t *acc) {             \
@@ -404,7 +411,7 @@ static void product_plain(const uint8_t *x, const int8_t *w, i64 rows, i64 quads
         int32_t sum = 0;
         for (i64 c = 0; c < quads; c++)
           for (i64 b = 0; b < 4; b++)
-            sum += (int32_t)x[r * quads * 4 + c * 4 + b] * w[(g * quads + c) * 64 + lane * 4 + b];
+            sum += (int32_t)x[r * quads * 4 + c * 4 + b] * w[(c * groups + g) * 64 + lane * 4 + b];
         acc[(r * groups + g) * 16 + lane] = sum;
       }
 }
@@ -433,7 +440,7 @@ static void multiply(const Matrix *m, const float *x, float *y, uint8_t *room, i
   float *scales = (float *)room;
   uint8_t *bytes = room + 4 * rows;
   for (i64 r = 0; r < rows; r++) scales[r] = quantise_row(x + r * k, bytes + r * quads * 4, k, quads * 4);
-#pragma omp parallel for schedule(static) if (rows * n * k > 4000000)
+#pragma omp parallel for schedule(static) if (rows * n * k > 500000)
   for (i64 b = 0; b < blocks; b++) {
     const i64 wide = groups - b * BLOCK < BLOCK ? groups - b * BLOCK : BLOCK;
     const int8_t *w = m->packed + b * BLOCK * quads * 64;
@@ -523,7 +530,7 @@ static void beside(float *out, i64 stride, i64 at, const float *part, i64 width,
 /* One step of every row: h and fed are moved on, weights say where it looked, the `best` likeliest words are found.
  * `room` holds rows * decoder_room floats and the quantised rows. */
 void heed_decoder(const Decoder *d, const i64 *words, float *h, float *fed, const float *keys, const float *values,
-                  const uint8_t *keep, i64 s, i64 beam, float *weights, i64 rows, i64 best, i64 *top_words,
+                  const uint8_t *keep, i64 s, const i64 *sentence, float *weights, i64 rows, i64 best, i64 *top_words,
                   float *top_logp, float *room, i64 never_1, i64 never_2) {
   const i64 n = d->hidden;
   float *gi = room, *gh = gi + rows * 3 * n, *kept = gh + rows * 3 * n, *moved = kept + rows * 3 * n;
@@ -534,7 +541,7 @@ void heed_decoder(const Decoder *d, const i64 *words, float *h, float *fed, cons
   for (i64 r = 0; r < rows; r++) memcpy(gi + r * 3 * n, d->bring + words[r] * 3 * n, sizeof(float) * 3 * n);
   if (d->mode == LOOK_FIRST) {
     multiply(&d->ask, h, query, bytes, rows);
-    heed_additive(query, keys, d->v, keep, values, weights, context, rows, beam, s, d->score, d->width);
+    heed_additive(query, keys, d->v, keep, values, weights, context, rows, sentence, s, d->score, d->width);
     multiply(&d->fed_m, context, gh, bytes, rows);
     for (i64 i = 0; i < rows * 3 * n; i++) gi[i] += gh[i];
   } else if (d->mode == FEED_CONTEXT || d->mode == FEED_VECTOR) {
@@ -546,7 +553,7 @@ void heed_decoder(const Decoder *d, const i64 *words, float *h, float *fed, cons
   state = moved;
   if (d->mode != LOOK_FIRST) {
     multiply(&d->ask, state, query, bytes, rows);
-    heed_additive(query, keys, d->v, keep, values, weights, context, rows, beam, s, d->score, d->width);
+    heed_additive(query, keys, d->v, keep, values, weights, context, rows, sentence, s, d->score, d->width);
   }
   if (d->mode == CONDITIONAL) {
     multiply(&d->fed_m, context, gi, bytes, rows);
@@ -579,8 +586,9 @@ void heed_decoder(const Decoder *d, const i64 *words, float *h, float *fed, cons
 i64 heed_decoder_alone(const Decoder *d, i64 first, i64 end, i64 most, float *h, float *fed, const float *keys,
                        const float *values, const uint8_t *keep, i64 s, float *weights, i64 apart, i64 *words,
                        float *logp, float *room, i64 never_1, i64 never_2) {
+  const i64 only = 0;
   for (i64 t = 0; t < most; t++) {
-    heed_decoder(d, t ? words + t - 1 : &first, h, fed, keys, values, keep, s, 1, weights + t * apart, 1, 1, words + t,
+    heed_decoder(d, t ? words + t - 1 : &first, h, fed, keys, values, keep, s, &only, weights + t * apart, 1, 1, words + t,
                  logp + t, room, never_1, never_2);
     if (words[t] == end) return t + 1;
   }
@@ -668,12 +676,13 @@ static void attend(const float *q, const float *const *at, i64 apart, i64 count,
 }
 
 /* One step of every row at position `t`. The cache is [layer][step][row][key, value]; `origin` says, for each row and
- * each earlier step, in which row of the cache it was written: rows are never copied when beams part. `cross` are
- * the source's keys and values of each layer, side by side. Weights are those of the looks at the source. */
+ * each earlier step, in which row of the cache it was written: rows are never copied when beams part. `keys` and
+ * `values` are the source's, of each layer; row r reads those of sentence[r]. Weights are those of these looks. */
 void heed_transformer(const Transformer *m, i64 t, const i64 *words, float *cache, i64 cache_rows, i64 most,
-                      const i64 *origin, const float *cross, const uint8_t *keep, i64 s, i64 beam, float *weights,
-                      i64 rows, i64 best, i64 *top_words, float *top_logp, float *room, i64 never_1, i64 never_2) {
-  const i64 d = m->width, wide = d / m->heads, sentences = rows / beam;
+                      const i64 *origin, const float *const *keys, const float *const *values, const uint8_t *keep,
+                      i64 s, const i64 *sentence, float *weights, i64 rows, i64 best, i64 *top_words, float *top_logp,
+                      float *room, i64 never_1, i64 never_2) {
+  const i64 d = m->width, wide = d / m->heads;
   const i64 inner = m->layer[0].feed_in.n;
   float *x = room, *y = x + rows * d, *part = y + rows * d, *qkv = part + rows * d, *feed = qkv + rows * 3 * d;
   float *logits = feed + rows * inner;
@@ -702,11 +711,11 @@ void heed_transformer(const Transformer *m, i64 t, const i64 *words, float *cach
     multiply(&layer->cross_query, y, qkv, bytes, rows);
 #pragma omp parallel for schedule(static) if (rows > 16)
     for (i64 r = 0; r < rows; r++) {
-      const i64 b = r / beam;
-      const float *at[s > 0 ? s : 1], *source = cross + (l * sentences + b) * s * 2 * d;
-      for (i64 k = 0; k < s; k++) at[k] = keep[b * s + k] ? source + k * 2 * d : NULL;
+      const i64 b = sentence[r], apart = values[l] - keys[l];
+      const float *at[s > 0 ? s : 1], *source = keys[l] + b * s * d;
+      for (i64 k = 0; k < s; k++) at[k] = keep[b * s + k] ? source + k * d : NULL;
       for (i64 head = 0; head < m->heads; head++)
-        attend(qkv + r * d, at, d, s, head * wide, wide, weights + ((l * rows + r) * m->heads + head) * s, y + r * d);
+        attend(qkv + r * d, at, apart, s, head * wide, wide, weights + ((l * rows + r) * m->heads + head) * s, y + r * d);
     }
     multiply(&layer->cross_out, y, part, bytes, rows);
     add_rows(part, x, rows * d);
@@ -724,11 +733,12 @@ void heed_transformer(const Transformer *m, i64 t, const i64 *words, float *cach
 
 /* As `heed_decoder_alone`. The cache has a row a step; `origin` is zeros. */
 i64 heed_transformer_alone(const Transformer *m, i64 first, i64 end, i64 most, float *cache, const i64 *origin,
-                           const float *cross, const uint8_t *keep, i64 s, float *weights, i64 apart, i64 *words,
-                           float *logp, float *room, i64 never_1, i64 never_2) {
+                           const float *const *keys, const float *const *values, const uint8_t *keep, i64 s,
+                           float *weights, i64 apart, i64 *words, float *logp, float *room, i64 never_1, i64 never_2) {
+  const i64 only = 0;
   for (i64 t = 0; t < most; t++) {
-    heed_transformer(m, t, t ? words + t - 1 : &first, cache, 1, most, origin, cross, keep, s, 1, weights + t * apart, 1,
-                     1, words + t, logp + t, room, never_1, never_2);
+    heed_transformer(m, t, t ? words + t - 1 : &first, cache, 1, most, origin, keys, values, keep, s, &only,
+                     weights + t * apart, 1, 1, words + t, logp + t, room, never_1, never_2);
     if (words[t] == end) return t + 1;
   }
   return most;

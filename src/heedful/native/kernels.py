@@ -186,10 +186,11 @@ def additive(
     found = library()
     beam = len(query) // len(keys) if len(keys) else 1
     if found is not None and fits(query, keys, values):
+        sentence = torch.arange(len(keys)).repeat_interleave(beam) if beam > 1 else None
         found.heed_additive(
             query.data_ptr(), keys.data_ptr(), v.data_ptr(), keep.data_ptr(), values.data_ptr(),
-            weights.data_ptr(), context.data_ptr(),
-            len(query), beam, keys.shape[1], keys.shape[2], values.shape[2],
+            weights.data_ptr(), context.data_ptr(), len(query),
+            None if sentence is None else sentence.data_ptr(), keys.shape[1], keys.shape[2], values.shape[2],
         )  # fmt: skip
         return
     asked = query.view(len(keys), beam, 1, -1)

@@ -62,7 +62,7 @@ class Transformer(ctypes.Structure):
 SIGNATURES = {
     "heed_entropy": (_P, _P, _I, _I, _F, _P, _P),
     "heed_dropout": (_P, _P, _I, _U, _F, _U),
-    "heed_additive": (_P, _P, _P, _P, _P, _P, _P, _I, _I, _I, _I, _I),
+    "heed_additive": (_P, _P, _P, _P, _P, _P, _P, _I, _P, _I, _I, _I),
     "heed_additive_back": (_P,) * 11 + (_I,) * 4,
     "heed_gru": (_P, _P, _P, _P, _P, _I, _I),
     "heed_gru_back": (_P, _P, _I, _P, _P, _P, _P, _P, _I, _I),
@@ -70,11 +70,11 @@ SIGNATURES = {
     "heed_lstm_back": (_P, _P, _P, _P, _P, _I, _I),
     "heed_pack": (_P, _I, _I, _P),
     "heed_int8": (_P, _P, _P, _P, _I),
-    "heed_decoder": (_P,) * 7 + (_I, _I, _P, _I, _I, _P, _P, _P, _I, _I),
+    "heed_decoder": (_P,) * 7 + (_I, _P, _P, _I, _I, _P, _P, _P, _I, _I),
     "heed_decoder_alone": (_P, _I, _I, _I) + (_P,) * 5 + (_I, _P, _I, _P, _P, _P, _I, _I),
-    "heed_transformer_alone": (_P, _I, _I, _I) + (_P,) * 4 + (_I, _P, _I, _P, _P, _P, _I, _I),
+    "heed_transformer_alone": (_P, _I, _I, _I) + (_P,) * 5 + (_I, _P, _I, _P, _P, _P, _I, _I),
     "heed_gru_read": (_P, _P, _P, _I, _I, _P, _P, _I, _I),
-    "heed_transformer": (_P, _I, _P, _P, _I, _I, _P, _P, _P, _I, _I, _P, _I, _I, _P, _P, _P, _I, _I),
+    "heed_transformer": (_P, _I, _P, _P, _I, _I, _P, _P, _P, _P, _I, _P, _P, _I, _I, _P, _P, _P, _I, _I),
     "heed_top": (_P, _I, _I, _I, _P, _P),
 }
 
