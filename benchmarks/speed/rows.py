@@ -62,7 +62,7 @@ ROWS = (
         "single",
         200,
         best=True,
-    ),  # fmt: skip
+    ),
     Row("greedy-T", "greedy, batch 64, model T", "decode", "T", {"ct2": 1.0, "onmt": None}, "greedy"),
     Row("beam5-T", "beam 5, batch 64, model T", "decode", "T", {"ct2": 1.0, "onmt": None}, "beam5"),
     Row("single-T", "one sentence at a time, T", "decode", "T", {"ct2": 0.7, "onmt": None}, "single", 200),

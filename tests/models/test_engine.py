@@ -89,6 +89,20 @@ def test_of_what_the_engine_writes_the_model_thinks_the_same(name: str, how: Gre
         torch.testing.assert_close(mine.looks[site], exact.looks[site], rtol=0, atol=0.06)
 
 
+def test_the_transformers_engine_shows_where_it_looked_at_its_own_past() -> None:
+    whole = model("transformer", KNOWN["transformer"])
+    engine = quickest(whole)
+    assert isinstance(engine, Engine)
+    for how in (Greedy(12), Beam(3, max_length=12)):
+        found = search(engine, small.batch(), how, Watch(Detail.WEIGHTS)).best
+        for example, (mine, *_) in zip(small.examples(), found, strict=True):
+            batch = collate([Encoded(example.source, list(mine.tokens))])
+            exact = search(whole, batch, Forced(), Watch(Detail.WEIGHTS)).best[0][0]
+            assert mine.looks.keys() == exact.looks.keys()
+            for site, weights in mine.looks.items():
+                torch.testing.assert_close(weights, exact.looks[site], rtol=0, atol=0.06)
+
+
 def test_what_the_engine_does_not_know_is_left_to_the_model() -> None:
     assert isinstance(quickest(model("luong", {})), Seq2Seq)
     engine = quickest(model("cgru", {}))
@@ -105,7 +119,7 @@ def test_a_sentence_by_itself_is_written_as_step_after_step(name: str, most: int
     assert isinstance(engine, Engine)
     for example in small.examples():
         batch = collate([example])
-        for watch in (Watch(), watching(whole)):
+        for watch in (Watch(), watching(whole), Watch(Detail.WEIGHTS)):
             mine = search(engine, batch, Greedy(most), watch).best[0][0]
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(type(engine), "alone", lambda *_: None)

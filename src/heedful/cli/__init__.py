@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -11,6 +12,7 @@ def main() -> None:
     # Waiting threads sleep instead of spinning: on a machine that does anything else beside, spinning
     # makes training several times slower (LOG.md). It must be said before torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    gc.set_threshold(200_000, 20, 20)  # imports make so much that looking for garbage takes a fifth of them
     from heedful.cli.app import app
     from heedful.errors import HeedfulError
 

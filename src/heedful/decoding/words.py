@@ -80,21 +80,31 @@ def unpadded(chosen: Sequence[Chosen], lengths: Sequence[int], own: Own) -> list
     """The hypotheses of a search that keeps one a sentence."""
     tokens: list[list[int]] = [[] for _ in lengths]
     logps: list[list[float]] = [[] for _ in lengths]
-    weights: list[list[dict[str, Tensor]]] = [[] for _ in lengths]
     for step in chosen:
-        for row, sentence in enumerate(step.sentences):
-            tokens[sentence].append(step.tokens[row])
-            logps[sentence].append(step.logp[row])
-            if step.weights:
-                weights[sentence].append({site: w[row] for site, w in step.weights.items()})
+        for sentence, token, logp in zip(step.sentences, step.tokens, step.logp, strict=True):
+            tokens[sentence].append(token)
+            logps[sentence].append(logp)
+    looks = _by_sentence(chosen, lengths, [len(mine) for mine in tokens], own)
     return [
         Hypothesis(
-            tuple(tokens[i]),
-            sum(logps[i]),
-            sum(logps[i]),
-            tuple(logps[i]),
-            tokens[i][-1] == END,
-            join_looks(weights[i], lengths[i], own),
+            tuple(tokens[i]), sum(logps[i]), sum(logps[i]), tuple(logps[i]), tokens[i][-1] == END, looks[i]
         )
         for i in range(len(lengths))
     ]
+
+
+def _by_sentence(
+    chosen: Sequence[Chosen], lengths: Sequence[int], written: Sequence[int], own: Own
+) -> list[dict[str, Tensor]]:
+    """What `join_looks` gives, for all sentences of a batch at once."""
+    found: list[dict[str, Tensor]] = [{} for _ in lengths]
+    rows = [torch.tensor(step.sentences) for step in chosen]
+    for site, first in chosen[0].weights.items():
+        wide = len(chosen) if site in own else first.shape[-1]
+        every = first.new_zeros(len(chosen), len(lengths), first.shape[1], wide)
+        for t, step in enumerate(chosen):
+            weights = step.weights[site]
+            every[t, rows[t], :, : weights.shape[-1]] = weights
+        for i, length in enumerate(lengths):
+            found[i][site] = every[: written[i], i, :, : written[i] if site in own else length].contiguous()
+    return found

@@ -64,6 +64,7 @@ class TransformerEngine(Engine):
         assert isinstance(decoder, TransformerDecoder)
         self.decoder, self.held = _struct(decoder)
         self.names = [layer.cross_site for layer in decoder.layers]
+        self.own_names = [layer.self_site for layer in decoder.layers]
         self.count, self.heads = len(decoder.layers), decoder.layers[0].cross_attention.site.heads
         inner = len(decoder.layers[0].feed_forward[0].get_parameter("weight"))
         self.floats = 6 * decoder.width + inner + self.decoder.vocabulary + max(inner, decoder.width) // 4 + 4
@@ -85,18 +86,23 @@ class TransformerEngine(Engine):
         source, last, origin = self._source(now), last.contiguous(), origin.contiguous()
         count = source.keep.shape[1]
         weights = written.new_empty(self.count, rows, self.heads, count)
+        own = self._own(watch, self.count * rows * self.heads * (t + 1))
         words, logp = last.new_empty(rows, best), written.new_empty(rows, best)
         room = written.new_empty(rows * self.floats)
         library.heed_transformer(
             ctypes.addressof(self.decoder), t, last.data_ptr(), written.data_ptr(), written.shape[2],
             written.shape[1], origin.data_ptr(), source.keys, source.values, source.keep.data_ptr(), count,
-            now.sentence.data_ptr(), weights.data_ptr(), rows, best, words.data_ptr(), logp.data_ptr(),
+            now.sentence.data_ptr(), weights.data_ptr(),
+            None if own is None else own.data_ptr(), rows, best, words.data_ptr(), logp.data_ptr(),
             room.data_ptr(), PAD, START,
         )  # fmt: skip
         origin[:, t] = torch.arange(rows)
         after = replace(now, at=t + 1, written=written, origin=origin)
-        shown = [name for name in self.names if watch.detail_at(name) is not Detail.NONE]
-        looks = {name: Look(weights[self.names.index(name)][:, None]) for name in shown}
+        given = dict(zip(self.names, weights, strict=True))
+        if own is not None:
+            given |= zip(self.own_names, own.view(self.count, rows, self.heads, t + 1), strict=True)
+        shown = [name for name in given if watch.detail_at(name) is not Detail.NONE]
+        looks = {name: Look(given[name][:, None]) for name in shown}
         return Next(words, logp, after, looks)
 
     def alone(self, state: State, most: int, watch: Watch = PLAIN) -> Alone | None:
@@ -109,21 +115,39 @@ class TransformerEngine(Engine):
         weights = torch.empty(most if asked else 1, self.count, self.heads, count)
         cache = torch.empty(self.count * most * 2 * self.decoder.width)
         origin = torch.zeros(most, dtype=torch.long)
+        own = self._own(watch, self.count * self.heads * most * (most + 1) // 2)
         words, logp = torch.empty(most, dtype=torch.long), torch.empty(most)
         room = torch.empty(self.floats)
         steps = library.heed_transformer_alone(
             ctypes.addressof(self.decoder), self.first, END, most, cache.data_ptr(), origin.data_ptr(),
             source.keys, source.values, source.keep.data_ptr(), count, weights.data_ptr(),
-            wide if asked else 0, words.data_ptr(), logp.data_ptr(), room.data_ptr(), PAD, START,
+            wide if asked else 0,
+            None if own is None else own.data_ptr(), words.data_ptr(), logp.data_ptr(), room.data_ptr(), PAD, START,
         )  # fmt: skip
-        shown = [name for name in self.names if watch.detail_at(name) is not Detail.NONE]
-        looks = {name: weights[:steps, self.names.index(name)] for name in shown}
+        given = {name: weights[:steps, at] for at, name in enumerate(self.names)}
+        if own is not None:
+            given |= zip(self.own_names, self._square(own, steps), strict=True)
+        looks = {name: found for name, found in given.items() if watch.detail_at(name) is not Detail.NONE}
         return Alone(words[:steps].tolist(), logp[:steps].tolist(), looks)
 
     def _knows(self, watch: Watch) -> bool:
-        """It shows weights over the source, not over the output's own past, and no scores."""
-        own = watch.detail is not Detail.NONE and (watch.sites is None or bool(watch.sites - set(self.names)))
-        return watch.edit is None and not own and watch.detail is not Detail.FULL
+        """It shows weights, but no scores."""
+        return watch.edit is None and watch.detail is not Detail.FULL
+
+    def _own(self, watch: Watch, floats: int) -> Tensor | None:
+        """Room for the looks at what was written, where they are asked for."""
+        asked = any(watch.detail_at(name) is not Detail.NONE for name in self.own_names)
+        return torch.empty(floats) if asked else None
+
+    def _square(self, own: Tensor, steps: int) -> Tensor:
+        """Rows that grow with the steps as (layer, step, head, step)."""
+        square = own.new_zeros(self.count, steps, self.heads, steps)
+        at = 0
+        for t in range(steps):
+            wide = self.count * self.heads * (t + 1)
+            square[:, t, :, : t + 1] = own[at : at + wide].view(self.count, self.heads, t + 1)
+            at += wide
+        return square
 
     def _source(self, state: State) -> _Source:
         memories = [state.memory[name] for name in self.names]

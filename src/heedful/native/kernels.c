@@ -677,10 +677,11 @@ static void attend(const float *q, const float *const *at, i64 apart, i64 count,
 
 /* One step of every row at position `t`. The cache is [layer][step][row][key, value]; `origin` says, for each row and
  * each earlier step, in which row of the cache it was written: rows are never copied when beams part. `keys` and
- * `values` are the source's, of each layer; row r reads those of sentence[r]. Weights are those of these looks. */
+ * `values` are the source's, of each layer; row r reads those of sentence[r]. Weights are those of these looks,
+ * [layer][row][head][key]; `own`, where it is wanted, those of the looks at what was written. */
 void heed_transformer(const Transformer *m, i64 t, const i64 *words, float *cache, i64 cache_rows, i64 most,
                       const i64 *origin, const float *const *keys, const float *const *values, const uint8_t *keep,
-                      i64 s, const i64 *sentence, float *weights, i64 rows, i64 best, i64 *top_words, float *top_logp,
+                      i64 s, const i64 *sentence, float *weights, float *own, i64 rows, i64 best, i64 *top_words, float *top_logp,
                       float *room, i64 never_1, i64 never_2) {
   const i64 d = m->width, wide = d / m->heads;
   const i64 inner = m->layer[0].feed_in.n;
@@ -703,7 +704,8 @@ void heed_transformer(const Transformer *m, i64 t, const i64 *words, float *cach
       for (i64 k = 0; k < t; k++) at[k] = mine + (k * cache_rows + origin[r * most + k]) * 2 * d;
       at[t] = mine + (t * cache_rows + r) * 2 * d;
       for (i64 head = 0; head < m->heads; head++)
-        attend(qkv + r * 3 * d, at, d, t + 1, head * wide, wide, w, y + r * d);
+        attend(qkv + r * 3 * d, at, d, t + 1, head * wide, wide,
+               own ? own + ((l * rows + r) * m->heads + head) * (t + 1) : w, y + r * d);
     }
     multiply(&layer->self_out, y, part, bytes, rows);
     add_rows(part, x, rows * d);
@@ -731,14 +733,16 @@ void heed_transformer(const Transformer *m, i64 t, const i64 *words, float *cach
   heed_top(logits, rows, m->vocabulary, best, top_words, top_logp);
 }
 
-/* As `heed_decoder_alone`. The cache has a row a step; `origin` is zeros. */
+/* As `heed_decoder_alone`. The cache has a row a step; `origin` is zeros; `own` has a longer row each step. */
 i64 heed_transformer_alone(const Transformer *m, i64 first, i64 end, i64 most, float *cache, const i64 *origin,
                            const float *const *keys, const float *const *values, const uint8_t *keep, i64 s,
-                           float *weights, i64 apart, i64 *words, float *logp, float *room, i64 never_1, i64 never_2) {
+                           float *weights, i64 apart, float *own, i64 *words, float *logp, float *room, i64 never_1,
+                           i64 never_2) {
   const i64 only = 0;
   for (i64 t = 0; t < most; t++) {
     heed_transformer(m, t, t ? words + t - 1 : &first, cache, 1, most, origin, keys, values, keep, s, &only,
-                     weights + t * apart, 1, 1, words + t, logp + t, room, never_1, never_2);
+                     weights + t * apart, own, 1, 1, words + t, logp + t, room, never_1, never_2);
+    if (own) own += m->layers * m->heads * (t + 1);
     if (words[t] == end) return t + 1;
   }
   return most;
