@@ -122,7 +122,8 @@ class TransformerEngine(Engine):
             ctypes.addressof(self.decoder), self.first, END, most, cache.data_ptr(), origin.data_ptr(),
             source.keys, source.values, source.keep.data_ptr(), count, weights.data_ptr(),
             wide if asked else 0,
-            None if own is None else own.data_ptr(), words.data_ptr(), logp.data_ptr(), room.data_ptr(), PAD, START,
+            None if own is None else own.data_ptr(), words.data_ptr(), logp.data_ptr(),
+            room.data_ptr(), PAD, START,
         )  # fmt: skip
         given = {name: weights[:steps, at] for at, name in enumerate(self.names)}
         if own is not None:
