@@ -50,6 +50,7 @@ class CTranslate2(Worker):
     def _translator(self, model: str, precision: str, threads: int, workers: int) -> ctranslate2.Translator:
         key = (model, precision, threads, workers)
         if key not in self.opened:
+            self.opened.clear()  # threads of another one would spin beside it
             folder = places.for_ctranslate2(model, precision)
             made, given = folder / "model.bin", places.checkpoint(model)
             if not made.is_file() or made.stat().st_mtime < given.stat().st_mtime:
