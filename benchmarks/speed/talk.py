@@ -22,12 +22,9 @@ class Talk:
         logs = places.CACHE / "logs"
         logs.mkdir(parents=True, exist_ok=True)
         self._log = (logs / f"{name}.log").open("w", encoding="utf-8")
-        environment = {
-            **os.environ,
-            "OMP_NUM_THREADS": str(threads),
-            "MKL_NUM_THREADS": str(threads),
-            "HEEDFUL_BENCH": str(places.CACHE),
-        }
+        environment = {**os.environ, "HEEDFUL_BENCH": str(places.CACHE)}
+        if name != "ct2":  # it is told by its own options; these would win over them
+            environment |= {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
