@@ -17,6 +17,7 @@ import platform
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -31,6 +32,7 @@ from table import document
 from talk import Talk, WorkerError
 
 ENVIRONMENT = {"joey": "joey", "onmt": "onmt", "ct2": "onmt"}  # whose interpreter a worker runs in
+QUIET = 0.5  # seconds
 
 
 class Bench:
@@ -114,7 +116,11 @@ class Bench:
     def written(
         self, talk: Talk, row: Row, system: str, count: int, threads: Mapping[str, int]
     ) -> dict[str, Any]:
-        """Ask for outputs; of ourselves in bytes or not, with looks kept or not."""
+        """Ask for outputs; of ourselves in bytes or not, with looks kept or not.
+
+        After a moment of quiet: threads of whoever wrote before may spin for 0.2 s.
+        """
+        time.sleep(QUIET)
         how = "greedy" if system in ("plain", "plain8") else row.how
         more: dict[str, Any] = dict(threads)
         if system in OURS:

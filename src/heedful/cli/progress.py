@@ -6,9 +6,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
 from heedful.training.types import Ears, Report
 
 LONG = 100  # lines
@@ -17,6 +14,9 @@ LONG = 100  # lines
 @contextmanager
 def training() -> Iterator[Ears]:
     """Talk goes to stderr; results belong to stdout."""
+    from rich.console import Console  # not needed for a few lines, which want to be quick
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     progress = Progress(
         TextColumn("training"),
@@ -49,15 +49,18 @@ def training() -> Iterator[Ears]:
 @contextmanager
 def writing(total: int | None) -> Iterator[Callable[[int], None]]:
     """A bar for long files on a terminal, unless the lines themselves are shown there."""
-    console = Console(stderr=True)
-    short = total is not None and total < LONG
+    if (total is not None and total < LONG) or not sys.stderr.isatty() or sys.stdout.isatty():
+        yield lambda count: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (TextColumn("lines"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(
         *columns,
-        console=console,
+        console=Console(stderr=True),
         transient=True,
         redirect_stdout=False,  # results stay where they belong
-        disable=short or not console.is_terminal or sys.stdout.isatty(),
     ) as progress:
         job = progress.add_task("lines", total=total)
         yield lambda count: progress.advance(job, count)
