@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from heedful.training.types import Ears, Report
+from heedful.training.types import Ears, Report, silent
 
 LONG = 100  # lines
 
@@ -50,7 +50,7 @@ def training() -> Iterator[Ears]:
 def writing(total: int | None) -> Iterator[Callable[[int], None]]:
     """A bar for long files on a terminal, unless the lines themselves are shown there."""
     if (total is not None and total < LONG) or not sys.stderr.isatty() or sys.stdout.isatty():
-        yield lambda count: None
+        yield silent
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
