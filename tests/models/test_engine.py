@@ -103,6 +103,29 @@ def test_the_transformers_engine_shows_where_it_looked_at_its_own_past() -> None
                 torch.testing.assert_close(weights, exact.looks[site], rtol=0, atol=0.06)
 
 
+def test_the_transformers_engine_reads_as_the_model_in_bytes_does() -> None:
+    whole = model("transformer", KNOWN["transformer"] | {"encoder__read_end": False})
+    engine, rough = quickest(whole), to_int8(whole)
+    assert isinstance(engine, Engine)
+    with torch.no_grad():
+        mine, looks = engine.encode(small.batch(), Watch(Detail.WEIGHTS))
+        theirs, wanted = rough.encode(small.batch(), Watch(Detail.WEIGHTS))
+        plain, nothing = engine.encode(small.batch())
+    assert looks.keys() == wanted.keys() == nothing.keys()
+    assert all(look.weights is None for look in nothing.values())
+    keep = whole.readable(small.batch())
+    for site, memory in theirs.memory.items():
+        assert torch.equal(mine.memory[site].keep, memory.keep)
+        assert torch.equal(mine.memory[site].keys, plain.memory[site].keys)
+        torch.testing.assert_close(mine.memory[site].keys[keep], memory.keys[keep], rtol=0, atol=0.05)
+        torch.testing.assert_close(mine.memory[site].values[keep], memory.values[keep], rtol=0, atol=0.05)
+    for site, look in looks.items():
+        found, exact = look.weights, wanted[site].weights
+        assert found is not None
+        assert exact is not None
+        torch.testing.assert_close(found[keep], exact[keep], rtol=0, atol=0.02)
+
+
 def test_what_the_engine_does_not_know_is_left_to_the_model() -> None:
     assert isinstance(quickest(model("luong", {})), Seq2Seq)
     engine = quickest(model("cgru", {}))

@@ -88,11 +88,15 @@ class Seq2Seq(nn.Module):
     def first(self) -> int:
         return END if self.config.decoder.first == "</s>" else START
 
+    def readable(self, batch: TextBatch) -> Bool[Tensor, "batch key"]:
+        """Which positions of the source the encoder reads."""
+        keep = batch.source.keep
+        return keep if self.config.encoder.read_end else _without_end(keep)
+
     def encode(self, batch: TextBatch, watch: Watch = PLAIN) -> tuple[State, Mapping[str, Look]]:
         """Read the source; gives the state before the first word, and the encoder's own looks."""
-        source = batch.source
-        keep = source.keep if self.config.encoder.read_end else _without_end(source.keep)
-        words = self.dropout(self.embedding(source.ids))
+        keep = self.readable(batch)
+        words = self.dropout(self.embedding(batch.source.ids))
         read: Read
         if isinstance(self.encoder, TransformerEncoder):
             read = self.encoder(words, keep, watch)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -18,11 +18,13 @@ from torch import Tensor, nn
 
 from heedful import native
 from heedful.attention import PLAIN, Detail, Look, Watch
+from heedful.data.batch import TextBatch
 from heedful.data.tokenizer import END, PAD, START
 from heedful.errors import ShapeError
 from heedful.layers.readout import Output
-from heedful.layers.state import State
-from heedful.layers.transformer import DecoderLayer, TransformerDecoder
+from heedful.layers.state import Read, State
+from heedful.layers.transformer import DecoderLayer, TransformerDecoder, TransformerEncoder
+from heedful.layers.transformer import Layer as Reading
 from heedful.models.engine import Alone, Engine, sentences
 from heedful.models.seq2seq import Seq2Seq
 from heedful.models.writer import Next
@@ -55,11 +57,55 @@ class _Source(NamedTuple):
     held: list[Tensor]
 
 
+class _Reader:
+    """A pre-norm encoder as one call: sentences lie one after another, without padding."""
+
+    def __init__(self, encoder: TransformerEncoder) -> None:
+        held: list[object] = []
+        layers = (Layer * len(encoder.layers))(*(_own_parts(layer, held) for layer in encoder.layers))
+        self.encoder, self.names = encoder, [layer.self_site for layer in encoder.layers]
+        self.heads = encoder.layers[0].self_attention.site.heads
+        self.struct = Transformer(len(layers), encoder.width, self.heads, 0)
+        self.struct.layer = ctypes.addressof(layers)
+        assert isinstance(encoder.last_norm, nn.LayerNorm)
+        self.struct.last = _norm(encoder.last_norm, held)
+        inner = len(encoder.layers[0].feed_forward[0].get_parameter("weight"))
+        self.floats = 5 * encoder.width + inner + max(inner, encoder.width) // 4 + 4
+        self.held = (layers, held)
+
+    def __call__(self, words: Tensor, keep: Tensor, watch: Watch) -> Read:
+        library, encoder = native.library(), self.encoder
+        assert library is not None
+        x = encoder.positions(words * math.sqrt(encoder.width))[keep]
+        lengths = keep.sum(dim=1)
+        begins = nn.functional.pad(lengths.cumsum(0), (1, 0))
+        (count, widest), room = keep.shape, x.new_empty(len(x) * self.floats)
+        asked = [name for name in self.names if watch.detail_at(name) is not Detail.NONE]
+        weights = x.new_zeros(len(self.names), count, widest, self.heads, widest) if asked else None
+        out = torch.empty_like(x)
+        library.heed_reader(
+            ctypes.addressof(self.struct), x.data_ptr(), begins.data_ptr(), count,
+            None if weights is None else weights.data_ptr(), widest, out.data_ptr(), room.data_ptr(),
+        )  # fmt: skip
+        states = x.new_zeros(count, widest, encoder.width)
+        states[keep] = out
+        looks = {name: Look(None if weights is None else weights[at]) for at, name in enumerate(self.names)}
+        return Read(states, states, keep, looks=looks)
+
+
+def _reader(encoder: nn.Module) -> _Reader | None:
+    """The quick way to read, for encoders that it knows."""
+    if not isinstance(encoder, TransformerEncoder) or not isinstance(encoder.into, nn.Identity):
+        return None
+    return _Reader(encoder) if all(layer.around_self.pre for layer in encoder.layers) else None
+
+
 class TransformerEngine(Engine):
-    """Knows pre-norm decoders."""
+    """Knows pre-norm decoders, and pre-norm encoders."""
 
     def __init__(self, model: Seq2Seq) -> None:
         super().__init__(model)
+        self.reader = _reader(model.encoder)
         decoder = model.decoder
         assert isinstance(decoder, TransformerDecoder)
         self.decoder, self.held = _struct(decoder)
@@ -70,6 +116,13 @@ class TransformerEngine(Engine):
         self.floats = 6 * decoder.width + inner + self.decoder.vocabulary + max(inner, decoder.width) // 4 + 4
         self.table = decoder.positions.first(LONGEST)
         self.decoder.positions = self.table.data_ptr()
+
+    def encode(self, batch: TextBatch, watch: Watch = PLAIN) -> tuple[State, Mapping[str, Look]]:
+        if self.reader is None or not self._knows(watch) or native.library() is None:
+            return super().encode(batch, watch)
+        with torch.no_grad():
+            read = self.reader(self.model.embedding(batch.source.ids), self.model.readable(batch), watch)
+            return self.model.decoder.begin(read), read.looks
 
     def next(self, state: State, last: Int[Tensor, "row"], best: int, watch: Watch = PLAIN) -> Next | None:
         library = native.library()
@@ -190,20 +243,31 @@ def _struct(decoder: TransformerDecoder) -> tuple[Transformer, tuple[object, ...
 
 
 def _layer(layer: DecoderLayer, held: list[object]) -> Layer:
-    own, cross = layer.self_attention.heads, layer.cross_attention.heads
-    assert own is not None
+    cross = layer.cross_attention.heads
     assert cross is not None
-    first, last = layer.feed_forward[0], layer.feed_forward[-1]
+    found = _own_parts(layer, held)
+    found.cross_norm = _norm(layer.around_cross.norm, held)
+    _linears(found, {"cross_query": cross.to_query, "cross_out": cross.out}, held)
+    return found
+
+
+def _own_parts(layer: Reading, held: list[object]) -> Layer:
+    """What encoder and decoder layers share: self-attention and the feed-forward part."""
+    own = layer.self_attention.heads
+    assert own is not None
     three = [own.to_query, own.to_key, own.to_value]
-    found = Layer(
-        *(_norm(part.norm, held) for part in (layer.around_self, layer.around_cross, layer.around_feed))
-    )
+    found = Layer()
+    found.self_norm, found.feed_norm = (_norm(p.norm, held) for p in (layer.around_self, layer.around_feed))
     found.qkv = _matrix([p.weight for p in three], [p.bias for p in three], held)
-    linears = {"self_out": own.out, "cross_query": cross.to_query, "cross_out": cross.out}
-    for name, linear in (linears | {"feed_in": first, "feed_out": last}).items():
+    first, last = layer.feed_forward[0], layer.feed_forward[-1]
+    _linears(found, {"self_out": own.out, "feed_in": first, "feed_out": last}, held)
+    return found
+
+
+def _linears(found: Layer, linears: Mapping[str, nn.Module], held: list[object]) -> None:
+    for name, linear in linears.items():
         assert isinstance(linear, nn.Linear)
         setattr(found, name, _matrix([linear.weight], [linear.bias], held))
-    return found
 
 
 def _matrix(weights: Sequence[Tensor], biases: Sequence[Tensor | None], held: list[object]) -> Matrix:

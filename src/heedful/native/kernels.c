@@ -747,3 +747,37 @@ i64 heed_transformer_alone(const Transformer *m, i64 first, i64 end, i64 most, f
   }
   return most;
 }
+
+/* A Transformer reads packed sentences: rows one after another, those of sentence i from begins[i] on, already with
+ * their positions; `x` is used up. Weights, where they are wanted, are [layer][sentence][query][head][key]. */
+void heed_reader(const Transformer *m, float *x, const i64 *begins, i64 sentences, float *weights, i64 widest, float *out,
+                 float *room) {
+  const i64 d = m->width, wide = d / m->heads, rows = begins[sentences], inner = m->layer[0].feed_in.n;
+  float *y = room, *part = y + rows * d, *qkv = part + rows * d, *feed = qkv + rows * 3 * d;
+  uint8_t *bytes = (uint8_t *)(feed + rows * inner);
+  for (i64 l = 0; l < m->layers; l++) {
+    const Layer *layer = m->layer + l;
+    norm_rows(&layer->self_norm, x, y, rows, d);
+    multiply(&layer->qkv, y, qkv, bytes, rows);
+#pragma omp parallel for schedule(static) if (sentences > 1)
+    for (i64 i = 0; i < sentences; i++) {
+      const i64 first = begins[i], count = begins[i + 1] - first;
+      const float *at[count > 0 ? count : 1];
+      float w[count > 0 ? count : 1];
+      for (i64 k = 0; k < count; k++) at[k] = qkv + (first + k) * 3 * d + d;
+      for (i64 q = 0; q < count; q++)
+        for (i64 head = 0; head < m->heads; head++)
+          attend(qkv + (first + q) * 3 * d, at, d, count, head * wide, wide,
+                 weights ? weights + (((l * sentences + i) * widest + q) * m->heads + head) * widest : w,
+                 y + (first + q) * d);
+    }
+    multiply(&layer->self_out, y, part, bytes, rows);
+    add_rows(part, x, rows * d);
+    norm_rows(&layer->feed_norm, x, y, rows, d);
+    multiply(&layer->feed_in, y, feed, bytes, rows);
+    relu_rows(feed, rows * inner);
+    multiply(&layer->feed_out, feed, part, bytes, rows);
+    add_rows(part, x, rows * d);
+  }
+  norm_rows(&m->last, x, out, rows, d);
+}
