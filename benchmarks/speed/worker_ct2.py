@@ -1,7 +1,6 @@
 """CTranslate2 with OpenNMT-py's weights of model T; it lives in OpenNMT-py's environment.
 
-Only the process that converts the weights imports torch: beside torch's threads, CTranslate2 takes six times
-as long for a single sentence.
+Only the process that converts the weights imports torch: nobody else's threads shall wait beside it.
 """
 
 from __future__ import annotations
