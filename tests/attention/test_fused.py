@@ -21,6 +21,7 @@ from attention.helpers import (
     rng,
     scene,
 )
+from heedful import native
 from heedful.attention import PLAIN, Attention, Detail, Watch, causal
 
 KERNEL = "heedful.attention.attention.F.scaled_dot_product_attention"
@@ -128,3 +129,31 @@ def test_both_paths_drop_weights_in_training_alone_and_keep_their_expectation(wa
     close(dropped.mean(dim=1), calm.mean(dim=1), 0.05)
     if look.weights is not None:  # what is recorded is the look itself, not what dropout left of it
         close(look.weights.sum(dim=-1), torch.ones(1, 20_000, 1, dtype=torch.float64), 1e-12)
+
+
+@pytest.mark.parametrize("score", ["dot", "scaled-dot", "general"])
+def test_our_kernel_for_dots_equals_the_explicit_path(score: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stands in where weights are wanted and no gradients are."""
+    attention, given = build(score, dtype=torch.float32), scene(score).to(torch.float32)
+    ran: list[float] = []
+    kernel = native.dots
+
+    def spy(*args: Any) -> tuple[Tensor, Tensor]:
+        ran.append(args[-1])
+        return kernel(*args)
+
+    monkeypatch.setattr(native, "dots", spy)
+
+    def look() -> tuple[Tensor, Tensor]:
+        memory = attention.prepare(given.keys, given.keep, given.values)
+        context, found, _ = attention.look(given.query, memory, at=given.at, allow=given.allow, watch=SEEN)
+        assert found.weights is not None
+        return context, found.weights
+
+    wanted = look()
+    assert not ran
+    with torch.no_grad():
+        found = look()
+    assert len(ran) == 1
+    for mine, theirs in zip(found, wanted, strict=True):
+        torch.testing.assert_close(mine, theirs.detach(), rtol=0, atol=2e-6)

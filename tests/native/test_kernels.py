@@ -263,3 +263,17 @@ def test_a_gru_reads_packed_sentences_as_one_call(sizes: list[int], reverse: boo
     assert found is not None
     before, new = torch.empty(2, len(gi), 20)
     close(found, run(gi, sizes, hidden, reverse, before, new, torch.empty_like(gi)))
+
+
+@pytest.mark.parametrize(("heads", "queries", "count"), [(1, 1, 1), (4, 3, 7), (2, 1, 9)])
+def test_dots(heads: int, queries: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    query, keys = torch.randn(3, queries, heads, 16), torch.randn(3, count, heads, 16)
+    values = torch.randn(3, count, heads, 11)
+    allowed = torch.rand(3, queries, count) < 0.7
+    allowed[0] = False  # nothing may be read
+    context, weights = kernels.dots(query, keys, values, allowed, 0.3)
+    in_torch(monkeypatch)
+    wanted = kernels.dots(query, keys, values, allowed, 0.3)
+    close(context, wanted[0])
+    close(weights, wanted[1])
+    assert not weights[0].any()

@@ -150,6 +150,10 @@ class Attention(nn.Module):
         if self._quick(split, memory, detail, watch):
             context, weights = self._additive(split, memory, keep)
             return context, Look(None if detail is Detail.NONE else weights), carry
+        if self._quick_dots(split, memory, detail, watch):
+            context, weights = native.dots(split, memory.keys, memory.values, allowed[:, :, 0], self._scale)
+            shown = Look(None if detail is Detail.NONE else weights)
+            return self._joined(context, allowed.any(dim=-1)), shown, carry
         scores = self._scores(split, memory, carry)
         place = Place(split, at, extent(keep), rng)
         weights, extra = self.placement(scores, allowed, self.normalise, place)
@@ -218,6 +222,24 @@ class Attention(nn.Module):
             and native.fits(query, memory.keys)
             and not torch.is_autocast_enabled("cpu")
         )
+
+    def _quick_dots(self, query: Tensor, memory: Memory, detail: Detail, watch: Watch) -> bool:
+        """May the kernel for dot products stand in? As the additive one; heads are no trouble to it."""
+        return (
+            isinstance(self.score, Dot | General)
+            and self.normaliser == "softmax"
+            and isinstance(self.placement, Global)
+            and not (self.training and self.dropout > 0)
+            and not torch.is_grad_enabled()
+            and detail is not Detail.FULL
+            and watch.edit is None
+            and native.fits(query, memory.keys)
+            and not torch.is_autocast_enabled("cpu")
+        )
+
+    @property
+    def _scale(self) -> float:
+        return self.score.scale if isinstance(self.score, Dot) else 1.0
 
     def _additive(self, query: Tensor, memory: Memory, keep: Tensor) -> tuple[Tensor, Tensor]:
         assert isinstance(self.score, Additive)

@@ -675,6 +675,24 @@ static void attend(const float *q, const float *const *at, i64 apart, i64 count,
   }
 }
 
+/* Looks by dot products: q is [batch][query][head][wide], keys and values [batch][key][head][...], `allowed`
+ * [batch][query][key]. Weights come out as [batch][query][head][key]; nothing to read gives zeros. */
+void heed_dots(const float *q, const float *keys, const float *values, const uint8_t *allowed, float scale, float *weights,
+               float *context, i64 batch, i64 queries, i64 heads, i64 s, i64 wide, i64 d) {
+#pragma omp parallel for schedule(static) if (batch * queries > 1)
+  for (i64 row = 0; row < batch * queries; row++) {
+    const i64 b = row / queries;
+    const uint8_t *open = allowed + row * s;
+    for (i64 head = 0; head < heads; head++) {
+      const float *mine = q + (row * heads + head) * wide;
+      float *w = weights + (row * heads + head) * s;
+      for (i64 k = 0; k < s; k++) w[k] = open[k] ? scale * dot(mine, keys + ((b * s + k) * heads + head) * wide, wide) : 0.0f;
+      softmax_row(w, open, s);
+      weigh(w, values + (b * s * heads + head) * d, context + (row * heads + head) * d, s, heads * d, d);
+    }
+  }
+}
+
 /* One step of every row at position `t`. The cache is [layer][step][row][key, value]; `origin` says, for each row and
  * each earlier step, in which row of the cache it was written: rows are never copied when beams part. `keys` and
  * `values` are the source's, of each layer; row r reads those of sentence[r]. Weights are those of these looks,

@@ -200,6 +200,31 @@ def additive(
     context.copy_((soft @ values).view(context.shape))
 
 
+def dots(
+    query: Float[Tensor, "batch query head inner"],
+    keys: Float[Tensor, "batch key head inner"],
+    values: Float[Tensor, "batch key head width"],
+    allowed: Bool[Tensor, "batch query key"],
+    scale: float,
+) -> tuple[Float[Tensor, "batch query head width"], Float[Tensor, "batch query head key"]]:
+    """`softmax(scale q . k_i)` over what may be read, and what is read: the context, and the weights."""
+    found = library()
+    batch, queries, heads, inner = query.shape
+    count, width = keys.shape[1], values.shape[-1]
+    if found is not None and fits(query, keys, values):
+        query, keys, values, allowed = (t.contiguous() for t in (query, keys, values, allowed))
+        weights = query.new_empty(batch, queries, heads, count)
+        context = query.new_empty(batch, queries, heads, width)
+        found.heed_dots(
+            query.data_ptr(), keys.data_ptr(), values.data_ptr(), allowed.data_ptr(), scale,
+            weights.data_ptr(), context.data_ptr(), batch, queries, heads, count, inner, width,
+        )  # fmt: skip
+        return context, weights
+    scores = scale * torch.einsum("bqhd,bkhd->bqhk", query, keys)
+    weights = scores.masked_fill(~allowed[:, :, None], float("-inf")).softmax(dim=-1).nan_to_num(0.0)
+    return torch.einsum("bqhk,bkhd->bqhd", weights, values), weights
+
+
 def additive_back(  # noqa: PLR0913  # what went in, what came out, and where gradients go
     query: Float[Tensor, "batch hidden"],
     keys: Float[Tensor, "batch key hidden"],

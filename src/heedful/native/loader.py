@@ -73,6 +73,7 @@ SIGNATURES = {
     "heed_decoder": (_P,) * 7 + (_I, _P, _P, _I, _I, _P, _P, _P, _I, _I),
     "heed_decoder_alone": (_P, _I, _I, _I) + (_P,) * 5 + (_I, _P, _I, _P, _P, _P, _I, _I),
     "heed_transformer_alone": (_P, _I, _I, _I) + (_P,) * 5 + (_I, _P, _I, _P, _P, _P, _P, _I, _I),
+    "heed_dots": (_P, _P, _P, _P, _F, _P, _P) + (_I,) * 6,
     "heed_reader": (_P, _P, _P, _I, _P, _I, _P, _P),
     "heed_gru_read": (_P, _P, _P, _I, _I, _P, _P, _I, _I),
     "heed_transformer": (_P, _I, _P, _P, _I, _I, _P, _P, _P, _P, _I, _P, _P, _P, _I, _I, _P, _P, _P, _I, _I),
