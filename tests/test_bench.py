@@ -111,11 +111,12 @@ def test_rounds_become_a_table_and_a_picture(bench: Any, workers: list[str], tmp
     assert run.main([*asked, "--rows", "greedy-R,single-T,traced-R"]) == 0
     assert run.main([*asked, "--rows", "train-R"]) == 0  # later rows join what was there
     table = (out / "RESULTS.md").read_text(encoding="utf-8").splitlines()
-    joey, _ = [line for line in table if "greedy, batch 64, model R" in line and "JoeyNMT:" in line]
+    floats, joey = [line for line in table if "greedy, batch 64, model R" in line and "JoeyNMT:" in line]
     assert joey.startswith(
-        "| greedy, batch 64, model R | 40 sentences/s | JoeyNMT: 2 sentences/s | **20.00x** | 20.00-20.00 |"
-        " 15x | yes | 2 |"
+        "| greedy, batch 64, model R | int8: 80 sentences/s | JoeyNMT: 2 sentences/s | **40.00x** |"
+        " 40.00-40.00 | 15x | yes | 2 |"
     )
+    assert "| 40 sentences/s | JoeyNMT: 2 sentences/s | **20.00x** | 20.00-20.00 |  |  | 2 |" in floats
     assert any(
         "one sentence at a time, T | 25.0 ms | CTranslate2 int8: 100.0 ms | **4.00x**" in t for t in table
     )

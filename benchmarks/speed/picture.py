@@ -38,14 +38,14 @@ def draw(records: Sequence[Record], path: Path) -> None:
         for row, (ours, peer), _, _ in bars
     ]
     axes.set_yticks(range(len(bars)), names, fontsize=8)
-    axes.invert_yaxis()
+    axes.set_ylim(len(bars) - 0.3, -0.7)  # the first on top
     axes.set_xscale("log")
     ends = [end for _, _, wanted, found in bars for end in (found.least, found.most, wanted or 1.0)]
-    axes.set_xlim(min(0.5, min(ends) / 1.3), max(ends) * 1.6)
+    axes.set_xlim(min(0.5, min(ends) / 1.3), max(ends) * 2.2)
     axes.xaxis.set_major_locator(mpl.ticker.FixedLocator([0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50]))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}x")
     axes.xaxis.set_minor_locator(mpl.ticker.NullLocator())
     axes.axvline(1.0, color="grey", linewidth=0.8)
-    axes.set_xlabel("how many times as fast we are (line: least to most; red: wanted)")
+    figure.supxlabel("how many times as fast we are (line: least to most; red: wanted)", fontsize=10)
     figure.savefig(path, dpi=130)
     plt.close(figure)

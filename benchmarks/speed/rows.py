@@ -44,7 +44,12 @@ class Row:
         if self.kind == "traced":
             return [("heedful", "plain", self.peers["plain"]), ("int8", "plain8", self.peers["plain"])]
         ours = [system for system in self.systems if system not in self.peers]
-        return [(own, peer, wanted) for peer, wanted in self.peers.items() for own in ours]
+        counts = ours[-1]  # in bytes where there is a choice: floats bear witness
+        return [
+            (own, peer, wanted if own == counts else None)
+            for peer, wanted in self.peers.items()
+            for own in ours
+        ]
 
 
 ROWS = (

@@ -120,7 +120,7 @@ class Bench:
 
         After a moment of quiet: threads of whoever wrote before may spin for 0.2 s.
         """
-        time.sleep(QUIET)
+        time.sleep(0.0 if self.asked.quick else QUIET)
         how = "greedy" if system in ("plain", "plain8") else row.how
         more: dict[str, Any] = dict(threads)
         if system in OURS:
