@@ -417,6 +417,8 @@ def damage(path: Path, how: str) -> None:
     path.unlink()
     if how != "missing":
         half = content[: len(content) // 2]
+        if path.suffix == ".toml":  # cut between two lines it would be a recipe still, of another model
+            half = half[: half.rindex(b"=") + 1]
         path.write_bytes({"half": half, "empty": b"", "garbage": b"\x00\xffgarbage" * 99}[how])
 
 
