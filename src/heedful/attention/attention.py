@@ -147,11 +147,14 @@ class Attention(nn.Module):
         if detail is Detail.NONE and watch.edit is None and self._fusable(split):
             context = self._fused(split, memory, allowed)
             return self._joined(context, allowed.any(dim=-1)), Look(None), carry
-        if self._quick(split, memory, detail, watch):
+        quick = self._unwatched(split, memory, detail, watch)
+        if quick and self.plain_additive:
             context, weights = self._additive(split, memory, keep)
             return context, Look(None if detail is Detail.NONE else weights), carry
-        if self._quick_dots(split, memory, detail, watch):
-            context, weights = native.dots(split, memory.keys, memory.values, allowed[:, :, 0], self._scale)
+        if quick and self._soft_dots:
+            assert isinstance(self.score, Dot | General)
+            scale = self.score.scale
+            context, weights = native.dots(split, memory.keys, memory.values, allowed[:, :, 0], scale)
             shown = Look(None if detail is Detail.NONE else weights)
             return self._joined(context, allowed.any(dim=-1)), shown, carry
         scores = self._scores(split, memory, carry)
@@ -187,13 +190,17 @@ class Attention(nn.Module):
     @property
     def plain(self) -> bool:
         """Additive scores or dot products, softmax over the whole source, one head, no dropout just now."""
-        return (
-            (type(self.score) is Additive or isinstance(self.score, Dot | General))
-            and self.heads is None
-            and self.normaliser == "softmax"
-            and isinstance(self.placement, Global)
-            and not (self.training and self.dropout > 0)
-        )
+        return self.heads is None and (self._soft_dots or (type(self.score) is Additive and self._soft))
+
+    @property
+    def _soft(self) -> bool:
+        """Softmax over the whole source, no dropout just now."""
+        dropping = self.training and self.dropout > 0
+        return self.normaliser == "softmax" and isinstance(self.placement, Global) and not dropping
+
+    @property
+    def _soft_dots(self) -> bool:
+        return isinstance(self.score, Dot | General) and self._soft
 
     def _fusable(self, query: Tensor) -> bool:
         """May torch's fused kernel stand in? It knows dot products under softmax over the whole source.
@@ -212,34 +219,15 @@ class Attention(nn.Module):
             and isinstance(self.placement, Global)
         )
 
-    def _quick(self, query: Tensor, memory: Memory, detail: Detail, watch: Watch) -> bool:
-        """May the additive kernel stand in? It leads no gradients back and shows weights, but no scores."""
+    def _unwatched(self, query: Tensor, memory: Memory, detail: Detail, watch: Watch) -> bool:
+        """May our kernels stand in? They lead no gradients back, and show weights, but no scores."""
         return (
-            self.plain_additive
-            and not torch.is_grad_enabled()
+            not torch.is_grad_enabled()
             and detail is not Detail.FULL
             and watch.edit is None
             and native.fits(query, memory.keys)
             and not torch.is_autocast_enabled("cpu")
         )
-
-    def _quick_dots(self, query: Tensor, memory: Memory, detail: Detail, watch: Watch) -> bool:
-        """May the kernel for dot products stand in? As the additive one; heads are no trouble to it."""
-        return (
-            isinstance(self.score, Dot | General)
-            and self.normaliser == "softmax"
-            and isinstance(self.placement, Global)
-            and not (self.training and self.dropout > 0)
-            and not torch.is_grad_enabled()
-            and detail is not Detail.FULL
-            and watch.edit is None
-            and native.fits(query, memory.keys)
-            and not torch.is_autocast_enabled("cpu")
-        )
-
-    @property
-    def _scale(self) -> float:
-        return self.score.scale if isinstance(self.score, Dot) else 1.0
 
     def _additive(self, query: Tensor, memory: Memory, keep: Tensor) -> tuple[Tensor, Tensor]:
         assert isinstance(self.score, Additive)

@@ -135,6 +135,8 @@ class ScaledDot(Dot):
 class General(Score):
     """`q' W k_i` (Luong 2015, eq. 8). `W k_i` is computed once per sentence."""
 
+    scale = 1.0
+
     def __init__(self, query: int, key: int) -> None:
         super().__init__(query, key)
         self.key = nn.Linear(key, query, bias=False)

@@ -1,4 +1,4 @@
-"""A list of modules of one kind that tells a type checker the kind (torch's own does not)."""
+"""For type checkers: lists of modules of one kind (torch's own does not tell it), and what must be there."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ from typing import Generic, TypeVar, cast
 from torch import nn
 
 M = TypeVar("M", bound=nn.Module)
+T = TypeVar("T")
+
+
+def must(it: T | None) -> T:
+    """For what is there by construction, which a type checker cannot see."""
+    assert it is not None
+    return it
 
 
 class Modules(nn.ModuleList, Generic[M]):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful import native
 from heedful.attention import EMPTY, Additive, Attention, Carry, Detail, Look, Watch, build_attention
+from heedful.attention.scores import Dot, General
 from heedful.config import ModelConfig
 from heedful.config.schema import encoder_width
 from heedful.layers.dropout import Dropout
+from heedful.layers.modules import must
 from heedful.layers.readout import ReadOut
 from heedful.layers.recurrent import Stack
 from heedful.layers.start import Start
@@ -67,6 +71,20 @@ class RecurrentDecoder(nn.Module):
     def order(self) -> str:
         """Without attention there is nothing to order."""
         return self.config.order if self.attention is not None else "none"
+
+    @property
+    def mode(self) -> Mode | Literal["feed nothing"] | None:
+        """What of a look enters where, as the quick ways call it; None: they do not know this order."""
+        if self.order == "update-look-generate":
+            feeds: dict[str, Mode | Literal["feed nothing"]] = {
+                "none": "feed nothing",
+                "context": "feed context",
+                "attentional": "feed vector",
+            }
+            return feeds[self.config.feed]
+        if self.order == "conditional":
+            return "conditional"
+        return "look first" if self.order == "look-update-generate" else None
 
     @property
     def parallel(self) -> bool:
@@ -167,7 +185,7 @@ class RecurrentDecoder(nn.Module):
         said, vector = self.read_out(tops, context, words)
         feed = None
         if self.config.feed != "none":
-            feed = (context if self.config.feed == "context" else _must(vector))[:, -1]
+            feed = (context if self.config.feed == "context" else must(vector))[:, -1]
         return self._stepped(said, state, cells, look, carry, context, feed)
 
     def _look_update_generate(
@@ -192,7 +210,7 @@ class RecurrentDecoder(nn.Module):
         """
         cells = state.cells
         if state.at > 0:
-            inputs = torch.cat([words, _must(state.feed)[:, None]], dim=-1)
+            inputs = torch.cat([words, must(state.feed)[:, None]], dim=-1)
             _, cells = self.stack(inputs, cells)
         tops = self.stack.top(cells)[:, None]
         context, look, carry = self._look(tops, state, watch)
@@ -228,28 +246,21 @@ class RecurrentDecoder(nn.Module):
         assert attention is not None
         if isinstance(attention.score, Additive) and not isinstance(attention.score.query, nn.Linear):
             return None  # in bytes
-        mode = self._quick_mode()
-        if mode == "feed vector" and not isinstance(self.read_out.inner, nn.Linear):
+        mode = self.mode
+        if mode is None or mode == "feed nothing":
+            return None
+        tanh = self.read_out.kind == "tanh" and isinstance(self.read_out.inner, nn.Linear)
+        if mode == "feed vector" and not tanh:
             return None
         alone = (kind, len(stack.layers)) == ("gru", 1)
-        if mode is None or (mode == "conditional" and not alone):
+        if mode == "conditional" and not alone:
             return None
         dropped = []
         if stack.dropout.training and stack.dropout.p > 0:
             ones = state.cells[0].new_ones(steps, *state.cells[0].shape)
             dropped = [stack.dropout(ones) for _ in range(len(stack.layers) - 1)]
-        scale = None if isinstance(attention.score, Additive) else getattr(attention.score, "scale", 1.0)
+        scale = attention.score.scale if isinstance(attention.score, Dot | General) else None
         return Plan(mode, kind, len(stack.layers), scale, tuple(dropped))
-
-    def _quick_mode(self) -> Mode | None:
-        if self.order == "look-update-generate":
-            return "look first"
-        if self.order == "conditional":
-            return "conditional"
-        if self.order == "update-look-generate" and self.config.feed == "context":
-            return "feed context"
-        vector = self.config.feed == "attentional" and self.read_out.kind == "tanh"
-        return "feed vector" if self.order == "update-look-generate" and vector else None
 
     def _quick(self, plan: Plan, state: State, ids: Int[Tensor, "row query"]) -> Stepped:
         """All steps by `many_steps`; what words bring and what is read out are computed for all at once."""
@@ -305,8 +316,3 @@ class RecurrentDecoder(nn.Module):
     ) -> Stepped:
         after = state.moved(said.shape[1], cells=cells, carry={CROSS: carry}, feed=feed)
         return Stepped(said, after, {CROSS: look}, {"context": context}, self.read_out.output)
-
-
-def _must(t: Tensor | None) -> Tensor:
-    assert t is not None
-    return t

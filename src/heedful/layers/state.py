@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.attention import EMPTY, PLAIN, Attention, Carry, Look, Memory, Watch
+from heedful.layers.modules import must
 
 
 class Read(NamedTuple):
@@ -153,15 +154,10 @@ def side_by_side(looks: list[Look]) -> Look:
     """The looks of single steps as one look with all of them on the query axis."""
     first = looks[0]
     return Look(
-        None if first.weights is None else torch.cat([_given(look.weights) for look in looks], dim=1),
-        None if first.scores is None else torch.cat([_given(look.scores) for look in looks], dim=1),
+        None if first.weights is None else torch.cat([must(look.weights) for look in looks], dim=1),
+        None if first.scores is None else torch.cat([must(look.scores) for look in looks], dim=1),
         {name: torch.cat([look.extra[name] for look in looks], dim=1) for name in first.extra},
     )
-
-
-def _given(t: Tensor | None) -> Tensor:
-    assert t is not None
-    return t
 
 
 def one_by_one(

@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from heedful.layers.modules import must
 from heedful.native import gru, gru_back, lstm, lstm_back
 
 Steps = Float[Tensor, "step batch _"]
@@ -56,8 +57,7 @@ class GruCell:
         self.before: list[Tensor] = []
 
     def enter(self, t: int, given: Tensor) -> None:
-        into, bias = _given(self.weights)
-        torch.addmm(bias, given, into.T, out=self.gi[t])
+        torch.addmm(must(self.weights.into_bias), given, must(self.weights.into).T, out=self.gi[t])
 
     def forth(self, t: int, state: States) -> States:
         (h,) = state
@@ -86,12 +86,12 @@ class LstmCell:
             self.gi += weights.hidden_bias
             self.bias = weights.hidden_bias
         else:
-            self.bias = weights.hidden_bias + _given(weights)[1]
+            self.bias = weights.hidden_bias + must(weights.into_bias)
         self.out, self.cell, self.shown = gi.new_empty(3, steps, batch, gates // 4)
         self.before: list[States] = []
 
     def enter(self, t: int, given: Tensor) -> None:
-        torch.addmm(self.bias, given, _given(self.weights)[0].T, out=self.gi[t])
+        torch.addmm(self.bias, given, must(self.weights.into).T, out=self.gi[t])
 
     def forth(self, t: int, state: States) -> States:
         self.before.append(state)
@@ -111,12 +111,6 @@ class LstmCell:
 
 
 CELLS: dict[str, type[GruCell] | type[LstmCell]] = {"gru": GruCell, "lstm": LstmCell}
-
-
-def _given(weights: Layer) -> tuple[Tensor, Tensor]:
-    assert weights.into is not None
-    assert weights.into_bias is not None
-    return weights.into, weights.into_bias
 
 
 def _entered(slopes: Steps, given: Steps | None) -> tuple[Tensor | None, Tensor | None]:

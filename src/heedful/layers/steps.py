@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd import Function
 
+from heedful.layers.modules import must
 from heedful.layers.step_cells import CELLS, Cell, Layer, States
 from heedful.layers.step_looks import AdditiveLooks, DotLooks, Looks
 
@@ -39,7 +40,7 @@ class Plan:
     scale: float | None  # of dot products; None: additive scores
     dropped: tuple[
         Tensor, ...
-    ] = ()  # (step, batch, hidden): factors of what enters each layer but the lowest
+    ] = ()  # (step, batch, hidden) for each layer but the lowest: 0, or what is left
 
     @property
     def per_layer(self) -> int:
@@ -101,7 +102,7 @@ class _Loop(Function):
         w = Weights.of(rest[count:])
         steps, hidden = len(words), state[0][0].shape[-1]
         looks: Looks = (
-            AdditiveLooks(_must(w.ask), _must(w.v), keys, values, keep, steps)
+            AdditiveLooks(must(w.ask), must(w.v), keys, values, keep, steps)
             if plan.scale is None
             else DotLooks(plan.scale, keys, values, keep, steps)
         )
@@ -168,7 +169,7 @@ def _step(parts: _Parts, t: int, state: list[States], a: Tensor) -> Tensor:
         return a
     if plan.mode == "look first":
         a = looks.forth(t, state[-1][0])
-    cells[0].gi[t].addmm_(a, _must(w.fed).T)
+    cells[0].gi[t].addmm_(a, must(w.fed).T)
     state[0] = cells[0].forth(t, state[0])
     for above in range(1, plan.depth):
         below, enters = state[above - 1][0], parts.given[above - 1][t]
@@ -180,7 +181,7 @@ def _step(parts: _Parts, t: int, state: list[States], a: Tensor) -> Tensor:
     s = state[-1][0]
     a = looks.forth(t, s)
     if plan.mode == "feed vector":
-        torch.mm(torch.cat([s, a], dim=-1), _must(w.mix).T, out=parts.vectors[t])
+        torch.mm(torch.cat([s, a], dim=-1), must(w.mix).T, out=parts.vectors[t])
         a = parts.vectors[t].tanh_()
     return a
 
@@ -200,13 +201,13 @@ def _step_back(
         second = parts.second
         assert second is not None
         (between,) = second.back(t, (slopes[0][0] + into_s,))
-        between = between + looks.back(t, torch.addmm(c, second.gi[t], _must(_must2(w.second).into)))
+        between = between + looks.back(t, torch.addmm(c, second.gi[t], must(must(w.second).into)))
         slopes[0] = cells[0].back(t, (between,))
         return fg
     g = slopes[-1][0] + into_s
     if plan.mode == "feed vector":
         into_mix[t] = (into_a + fg) * (1 - parts.vectors[t].square())
-        both = into_mix[t] @ _must(w.mix)
+        both = into_mix[t] @ must(w.mix)
         g += both[:, : g.shape[-1]]
         c = c + both[:, g.shape[-1] :]
     elif plan.mode == "feed context":
@@ -216,26 +217,16 @@ def _step_back(
     slopes[-1] = (g, *slopes[-1][1:])
     for above in reversed(range(1, plan.depth)):
         slopes[above] = cells[above].back(t, slopes[above])
-        down = cells[above].gi[t] @ _must(w.layers[above].into)
+        down = cells[above].gi[t] @ must(w.layers[above].into)
         down = down.mul_(plan.dropped[above - 1][t]) if plan.dropped else down
         below = slopes[above - 1]
         slopes[above - 1] = (below[0] + down, *below[1:])
     slopes[0] = cells[0].back(t, slopes[0])
-    fg = cells[0].gi[t] @ _must(w.fed)
+    fg = cells[0].gi[t] @ must(w.fed)
     if plan.mode == "look first":
         top = slopes[-1]
         slopes[-1] = (top[0] + looks.back(t, c + fg), *top[1:])
     return fg
-
-
-def _must(t: Tensor | None) -> Tensor:
-    assert t is not None
-    return t
-
-
-def _must2(layer: Layer | None) -> Layer:
-    assert layer is not None
-    return layer
 
 
 class Written(NamedTuple):

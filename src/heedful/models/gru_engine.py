@@ -112,15 +112,7 @@ def mode_of(model: Seq2Seq) -> str | None:
     stack, config = decoder.stack, decoder.config
     plain = (stack.kind, len(stack.layers), len(stack.norms)) == ("gru", 1, 0) and not config.combine
     known = decoder.attention.plain_additive and decoder.read_out.kind in SAID
-    if not plain or not known:
-        return None
-    feeding = {"none": "feed nothing", "context": "feed context", "attentional": "feed vector"}[config.feed]
-    orders = {
-        "look-update-generate": "look first",
-        "conditional": "conditional",
-        "update-look-generate": feeding,
-    }
-    return orders.get(decoder.order)
+    return decoder.mode if plain and known else None
 
 
 @torch.no_grad()

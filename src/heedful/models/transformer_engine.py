@@ -32,6 +32,7 @@ from heedful.native import Int8
 from heedful.native.loader import Layer, Matrix, Norm, Transformer
 
 LONGEST = 4_096  # tokens of an output
+ALONE = 1_000  # tokens for which a single sentence's room is laid out beforehand
 STEPS = 32  # the cache's length at first; it doubles when it is full
 
 
@@ -160,7 +161,7 @@ class TransformerEngine(Engine):
 
     def alone(self, state: State, most: int, watch: Watch = PLAIN) -> Alone | None:
         library = native.library()
-        if library is None or not self._knows(watch) or most > len(self.table):
+        if library is None or not self._knows(watch) or most > ALONE:
             return None
         source = self._source(state)
         count, asked = source.keep.shape[1], watch.detail is not Detail.NONE

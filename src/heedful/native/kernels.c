@@ -656,6 +656,16 @@ static void relu_rows(float *x, i64 count) {
   for (i64 i = 0; i < count; i++) x[i] = x[i] > 0.0f ? x[i] : 0.0f;
 }
 
+/* x += W_out relu(W_in norm(x)); y, part and feed are room. */
+static void feed_forward(const Layer *layer, float *x, float *y, float *part, float *feed, uint8_t *bytes, i64 rows) {
+  const i64 d = layer->feed_out.n;
+  norm_rows(&layer->feed_norm, x, y, rows, d);
+  multiply(&layer->feed_in, y, feed, bytes, rows);
+  relu_rows(feed, rows * layer->feed_in.n);
+  multiply(&layer->feed_out, feed, part, bytes, rows);
+  add_rows(part, x, rows * d);
+}
+
 /* One head of one row: `at[k]` are the places of its keys, and its values lie `apart` behind them. */
 static void attend(const float *q, const float *const *at, i64 apart, i64 count, i64 from, i64 wide, float *w, float *out) {
   const float scale = 1.0f / sqrtf((float)wide);
@@ -739,11 +749,7 @@ void heed_transformer(const Transformer *m, i64 t, const i64 *words, float *cach
     }
     multiply(&layer->cross_out, y, part, bytes, rows);
     add_rows(part, x, rows * d);
-    norm_rows(&layer->feed_norm, x, y, rows, d);
-    multiply(&layer->feed_in, y, feed, bytes, rows);
-    relu_rows(feed, rows * inner);
-    multiply(&layer->feed_out, feed, part, bytes, rows);
-    add_rows(part, x, rows * d);
+    feed_forward(layer, x, y, part, feed, bytes, rows);
   }
   norm_rows(&m->last, x, y, rows, d);
   multiply(&m->output, y, logits, bytes, rows);
@@ -791,11 +797,7 @@ void heed_reader(const Transformer *m, float *x, const i64 *begins, i64 sentence
     }
     multiply(&layer->self_out, y, part, bytes, rows);
     add_rows(part, x, rows * d);
-    norm_rows(&layer->feed_norm, x, y, rows, d);
-    multiply(&layer->feed_in, y, feed, bytes, rows);
-    relu_rows(feed, rows * inner);
-    multiply(&layer->feed_out, feed, part, bytes, rows);
-    add_rows(part, x, rows * d);
+    feed_forward(layer, x, y, part, feed, bytes, rows);
   }
   norm_rows(&m->last, x, out, rows, d);
 }

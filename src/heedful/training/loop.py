@@ -183,9 +183,8 @@ class _Run(Generic[Model, Batch]):
         batch = batches[number] if real else next(iter(self.task.batches(progress.epoch)))
         which = progress.position + number * self.world + self.fabric.global_rank
         named = (self.config.seed, "epoch", progress.epoch, "batch", which)
-        scale = (
-            float(real) / self.config.batch_tokens
-        )  # a plain sum would overflow half precision; see `_clip`
+        # a plain sum would overflow half precision; `_clip` puts the true count in
+        scale = float(real) / self.config.batch_tokens
         if self.shards is not None and len(parts := self.shards.divide(batch)) > 1:
             return self.shards.backward(parts, scale, *named)
         seed_for(*named)

@@ -72,7 +72,7 @@ def shards_for(
     """Shards where they can be: one process, the CPU, full precision, more than one thread."""
     threads = torch.get_num_threads()
     able = world == 1 and config.device == "cpu" and config.precision == "32-true"
-    if not able or threads == 1 or native.library() is None or not isinstance(task, Divisible):
+    if not able or threads == 1 or native.library() is None:
         yield None
         return
     shards = Shards(task, model, threads)
