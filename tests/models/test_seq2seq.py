@@ -44,6 +44,11 @@ MORE: list[tuple[str, dict[str, Any]]] = [
     ("abs", {"attention__score": "additive", "attention__coverage": True, "tie": "output"}),
     ("rnnsearch", {"encoder__kind": "transformer", "decoder__start": "mean"}),
     ("rnnsearch-paper", {}),
+    ("rnnsearch", {"copying": True}),
+    ("luong", {"copying": True, "encoder__read_end": False, "attention__read_end": True}),
+    ("transformer", {"copying": True, "tie": "all"}),
+    ("abs", {"copying": True}),
+    ("seq2seq", {"copying": True}),
 ]
 ALL = [*((name, {}) for name in PRESETS if name != "rnnsearch-paper"), *MORE]
 every_model = pytest.mark.parametrize(("preset", "changes"), ALL, ids=lambda x: str(x))

@@ -161,6 +161,16 @@ for _verb, _help in (
     app.command(_verb, help=_help)(_write(_verb))
 
 
+@app.command("models")
+def list_models(
+    json: Annotated[bool, typer.Option("--json", help="Everything their cards say.")] = False,
+) -> None:
+    """List the models that come with heedful: what they are for, what they reach, their licence."""
+    from heedful.cli.models import run
+
+    run(json)
+
+
 @app.command()
 def evaluate(
     *,

@@ -232,6 +232,7 @@ class ModelConfig(Section):
     tie: Literal["none", "output", "all"] = Field(
         "none", description="output: target vectors serve the output too; all: the source as well"
     )
+    copying: bool = Field(False, description="words can be copied from the source (See 2017)")
     initialise: Literal["torch", "paper"] = Field(
         "torch", description="paper: the small Gaussians of Bahdanau 2015; slow to start"
     )
@@ -353,6 +354,7 @@ class TrainingConfig(Section):
     ema: Share = Field(0.0, description="use a moving average of the weights with this decay; 0: off")
     average: int = Field(0, ge=0, description="use the mean of the weights of the last validations; 0: off")
     validate_every: int = Field(0, ge=0, description="steps between validations; 0: once an epoch")
+    validate_pairs: int = Field(0, ge=0, description="validation pairs used, from the first on; 0: all")
     metric: str = Field("loss", description="the figure that says which weights are best")
     patience: int = Field(0, ge=0, description="validations without gain that end it; 0: never")
     keep_best: bool = Field(False, description="end with the best weights, not the last; so does patience")
@@ -402,5 +404,9 @@ class Recipe(Section):
         if self.model.tie == "all" and not self.tokenizer.shared:
             raise ValueError(
                 'model.tie = "all": needs tokenizer.shared = true, one vocabulary for both sides'
+            )
+        if self.model.copying and not self.tokenizer.shared:
+            raise ValueError(
+                "model.copying = true: needs tokenizer.shared = true, one vocabulary for both sides"
             )
         return self

@@ -15,7 +15,7 @@ from heedful.config import ModelConfig
 from heedful.config.schema import encoder_width
 from heedful.layers.dropout import Dropout
 from heedful.layers.modules import must
-from heedful.layers.readout import ReadOut
+from heedful.layers.readout import Output, ReadOut
 from heedful.layers.recurrent import Stack
 from heedful.layers.start import Start
 from heedful.layers.state import Read, State, Stepped, look_rows, one_by_one
@@ -71,6 +71,10 @@ class RecurrentDecoder(nn.Module):
     def order(self) -> str:
         """Without attention there is nothing to order."""
         return self.config.order if self.attention is not None else "none"
+
+    @property
+    def output(self) -> Output:
+        return self.read_out.output
 
     @property
     def mode(self) -> Mode | Literal["feed nothing"] | None:

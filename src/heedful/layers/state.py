@@ -91,6 +91,25 @@ def _rows_of(carry: Carry, rows: Tensor, beam: int) -> Carry:
     return {name: t.flatten(0, 1)[rows].view(-1, beam, *t.shape[2:]) for name, t in carry.items()}
 
 
+COPY = "copy"  # the site of a pointer
+IDS = "source ids"  # what can be copied, per sentence
+
+
+class Copied(NamedTuple):
+    """Where steps point, the gate between making (below 0) and copying, and what stands there."""
+
+    weights: Float[Tensor, "row query key"]
+    gate: Float[Tensor, "row query"]
+    ids: Int[Tensor, "row key"]
+
+    def mixed(self, scores: Float[Tensor, "row query vocab"]) -> Float[Tensor, "row query vocab"]:
+        """The log-probabilities of words that are made by these scores or copied."""
+        made = scores.softmax(dim=-1) * torch.sigmoid(-self.gate)[..., None]
+        ids = self.ids[:, None].expand_as(self.weights)
+        both = made.scatter_add(-1, ids, self.weights * torch.sigmoid(self.gate)[..., None])
+        return both.clamp_min(torch.finfo(both.dtype).tiny).log()
+
+
 def as_it_is(said: Tensor) -> Tensor:
     """The output of whatever gives its logits itself."""
     return said
@@ -99,7 +118,8 @@ def as_it_is(said: Tensor) -> Tensor:
 class Stepped(NamedTuple):
     """What steps give: what scores the next words, the state after them, looks by site, what was in between.
 
-    `logits` is the last matrix times `said`. It is the largest product of most models, and computed only
+    `logits` is the last matrix times `said` (where words can be copied, log-probabilities that count it in).
+    It is the largest product of most models, and computed only
     where it is asked for: training wants it for real positions alone, in pieces.
     """
 
@@ -108,10 +128,12 @@ class Stepped(NamedTuple):
     looks: Mapping[str, Look]
     inner: Mapping[str, Tensor] = MappingProxyType({})
     output: Callable[[Tensor], Tensor] = as_it_is
+    copied: Copied | None = None
 
     @property
     def logits(self) -> Float[Tensor, "row query vocab"]:
-        return self.output(self.said)
+        scores = self.output(self.said)
+        return scores if self.copied is None else self.copied.mixed(scores)
 
 
 def look_rows(
@@ -184,4 +206,13 @@ def join_steps(steps: list[Stepped]) -> Stepped:
         {site: side_by_side([s.looks[site] for s in steps]) for site in steps[0].looks},
         {name: torch.cat([s.inner[name] for s in steps], dim=1) for name in steps[0].inner},
         steps[0].output,
+        _copied_in_all(steps),
     )
+
+
+def _copied_in_all(steps: list[Stepped]) -> Copied | None:
+    copied = [s.copied for s in steps if s.copied is not None]
+    if not copied:
+        return None
+    weights, gates = (torch.cat([c[i] for c in copied], dim=1) for i in (0, 1))
+    return Copied(weights, gates, copied[0].ids)

@@ -107,7 +107,7 @@ class GruEngine(Engine):
 def mode_of(model: Seq2Seq) -> str | None:
     """How the engine would step, if it knows how."""
     decoder = model.decoder
-    if not isinstance(decoder, RecurrentDecoder) or decoder.attention is None:
+    if not isinstance(decoder, RecurrentDecoder) or decoder.attention is None or model.copying is not None:
         return None
     stack, config = decoder.stack, decoder.config
     plain = (stack.kind, len(stack.layers), len(stack.norms)) == ("gru", 1, 0) and not config.combine

@@ -11,12 +11,13 @@ from torch import Generator, Tensor, nn
 from heedful.attention import PLAIN, Look, Watch
 from heedful.attention.types import without_last
 from heedful.config import ModelConfig
-from heedful.config.schema import RECURRENT
+from heedful.config.schema import RECURRENT, encoder_width
 from heedful.data.batch import TextBatch
 from heedful.data.tokenizer import END, START
 from heedful.errors import ShapeError
 from heedful.layers.abs import AbsDecoder, EmbeddingEncoder
 from heedful.layers.convolution import ConvDecoder, ConvEncoder
+from heedful.layers.copying import Copying
 from heedful.layers.dropout import Dropout
 from heedful.layers.embedding import word_vectors
 from heedful.layers.recurrent import RecurrentEncoder
@@ -65,6 +66,12 @@ class Seq2Seq(nn.Module):
         self.dropout = Dropout(config.dropout)
         self.encoder = _encoder(config)
         self.decoder = _decoder(config, target)
+        if config.copying and source_size != target_size:
+            raise ShapeError(
+                f"copying needs one vocabulary for both sides, but the source has {source_size} words"
+                f" and the target {target_size}"
+            )
+        self.copying = Copying(self.decoder.output.width, encoder_width(config)) if config.copying else None
         self.baseline: Tensor  # the reward that hard attention's draws are measured against; NaN: none yet
         if config.attention.placement == "hard":
             self.register_buffer("baseline", torch.tensor(float("nan")))
@@ -74,7 +81,8 @@ class Seq2Seq(nn.Module):
     @property
     def sites(self) -> tuple[Site, ...]:
         own = self.encoder.sites if isinstance(self.encoder, TransformerEncoder) else ()
-        return (*own, *self.decoder.sites)
+        pointer = () if self.copying is None else (self.copying.attention.site,)
+        return (*own, *self.decoder.sites, *pointer)
 
     @property
     def alignment(self) -> str | None:
@@ -102,11 +110,22 @@ class Seq2Seq(nn.Module):
             read = self.encoder(words, keep, watch)
         else:
             read = self.encoder(words, keep)
-        return self.decoder.begin(read), read.looks
+        state = self.decoder.begin(read)
+        if self.copying is not None:
+            state = self.copying.begin(state, read, batch.source.ids)
+        return state, read.looks
 
     def step(self, state: State, last: Int[Tensor, "row"], watch: Watch = PLAIN) -> Stepped:
         """One word further."""
-        return self.decoder.write(state, last[:, None], watch)
+        return self._write(state, last[:, None], watch)
+
+    def _write(self, state: State, ids: Int[Tensor, "row query"], watch: Watch) -> Stepped:
+        """What the decoder makes of these words, and what a pointer finds."""
+        stepped = self.decoder.write(state, ids, watch)
+        if self.copying is None:
+            return stepped
+        copied, looks = self.copying.point(stepped.said, state, watch)
+        return stepped._replace(copied=copied, looks={**stepped.looks, **looks})
 
     def score(
         self, batch: TextBatch, watch: Watch = PLAIN, sampling: float = 0.0, rng: Generator | None = None
@@ -124,7 +143,7 @@ class Seq2Seq(nn.Module):
         if sampling > 0:
             stepped = self._sampled(state, words, watch, sampling, rng)
         else:
-            stepped = self.decoder.write(state, words, watch)
+            stepped = self._write(state, words, watch)
         return stepped._replace(looks={**looks, **stepped.looks})
 
     def _sampled(
@@ -135,7 +154,7 @@ class Seq2Seq(nn.Module):
         for t in range(words.shape[1]):
             coin = torch.rand(len(words), generator=rng).to(words.device) < sampling
             given = torch.where(coin & (t > 0), own, words[:, t])
-            steps.append(self.decoder.write(state, given[:, None], watch))
+            steps.append(self._write(state, given[:, None], watch))
             state = steps[-1].state
             own = steps[-1].logits[:, 0].detach().argmax(dim=-1)
         return join_steps(steps)

@@ -221,7 +221,7 @@ class TransformerEngine(Engine):
 
 def knows(model: Seq2Seq) -> bool:
     decoder = model.decoder
-    if not isinstance(decoder, TransformerDecoder):
+    if not isinstance(decoder, TransformerDecoder) or model.copying is not None:
         return False
     plain = isinstance(decoder.into, nn.Identity) and isinstance(decoder.out, nn.Identity)
     return plain and all(layer.around_self.pre for layer in decoder.layers)

@@ -19,7 +19,8 @@ from heedful.data.corpus import Corpus, open_corpus
 from heedful.data.readers import Pairs, TextPair, open_pairs, world_pairs
 from heedful.data.tokenizer import END, PAD, UNK, Tokenizer, learn_both
 from heedful.decoding import Beam, Greedy, Hypothesis, Method, Sample, search
-from heedful.errors import TraceError
+from heedful.errors import TraceError, TrainingError, nearest
+from heedful.layers.copying import copy_entropy
 from heedful.layers.entropy import linear_entropy
 from heedful.layers.readout import Output
 from heedful.models import Seq2Seq, Stepped, Writer
@@ -71,9 +72,10 @@ class TextTask:
     def __init__(self, recipe: Recipe, splits: Mapping[str, Split], words: Vocabularies) -> None:
         self.recipe = recipe
         self.words = words
+        self.figures = _validated(recipe.training.metric)
         self.corpus: Corpus = open_corpus(splits["train"], words.source, words.target, recipe.data)
         self.buckets = Buckets(self.corpus, recipe.training.batch_tokens, recipe.training.seed)
-        self.valid = list(splits["valid"])
+        self.valid = list(islice(splits["valid"], recipe.training.validate_pairs or None))
         self.valid_corpus = open_corpus(self.valid, words.source, words.target, recipe.data)
 
     def batches(self, epoch: int, start: int = 0, rank: int = 0, world: int = 1) -> Iterator[TextBatch]:
@@ -101,8 +103,7 @@ class TextTask:
         watch = PLAIN if soft is None else hard.some_expected(soft)
         stepped = model.score(batch, watch, sampling=training.sampling if model.training else 0.0)
         smoothing = training.smoothing if model.training else 0.0
-        assert isinstance(stepped.output, Output)
-        total, surprise = linear_entropy(stepped.said[real], stepped.output, gold[real], smoothing)
+        total, surprise = _entropy(stepped, gold, real, smoothing)
         if model.training:
             total = total + self._coverage(stepped, real)
         if soft is not None:
@@ -119,7 +120,7 @@ class TextTask:
 
     @torch.inference_mode()
     def validate(self, model: Seq2Seq) -> Validation:
-        """Loss per token, BLEU and exact match of greedy outputs; samples; what is odd about the looks."""
+        """Loss per token; BLEU, exact match and the chosen metric of greedy outputs; samples; odd looks."""
         total, count = 0.0, 0
         for first in range(0, len(self.valid_corpus), 100):
             rows = range(first, min(first + 100, len(self.valid_corpus)))
@@ -130,11 +131,13 @@ class TextTask:
         found = answer(model, sources, self.words, how, threads=torch.get_num_threads())
         outputs = [self.words.target.decode(h[0].tokens) for h in found]
         references = [pair.target for pair in self.valid]
+        if self.recipe.tokenizer.lowercase:  # no model could write the capitals
+            references = [line.lower() for line in references]
         from heedful.evaluation import evaluate
 
         exact = sum(o == r for o, r in zip(outputs, references, strict=True)) / len(outputs)
-        bleu = evaluate(["bleu"], outputs, references)[0].value
-        figures = {"loss": total / count, "bleu": bleu, "exact": exact}
+        figures = {"loss": total / count, "exact": exact}
+        figures |= {name: evaluate([name], outputs, references)[0].value for name in self.figures}
         shown = [Shown(*row) for row in islice(zip(sources, references, outputs, strict=True), SHOWN)]
         return Validation(figures, shown, self._oddities(model, sources[:WATCHED]))
 
@@ -147,6 +150,29 @@ class TextTask:
         weights = [h[0].looks[site].float().mean(dim=1).numpy() for h in found]
         ends = [w.shape[-1] - 1 for w in weights]
         return attention_warnings(site, weights, ends)
+
+
+def _entropy(stepped: Stepped, gold: Tensor, real: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+    """The summed cross-entropy at real positions, and -log p of each of their words."""
+    said, copied = stepped.said[real], stepped.copied
+    assert isinstance(stepped.output, Output)
+    if copied is None:
+        return linear_entropy(said, stepped.output, gold[real], smoothing)
+    ids = copied.ids[:, None].expand_as(copied.weights)[real]
+    weights, gate = copied.weights[real], copied.gate[real]
+    return copy_entropy(stepped.output(said), weights, gate, ids, gold[real], smoothing)
+
+
+def _validated(metric: str) -> tuple[str, ...]:
+    """The metrics that a validation measures beside the loss and exact match."""
+    from heedful.evaluation import METRICS, USUAL
+
+    if metric in ("loss", "exact", "bleu"):
+        return ("bleu",)
+    if metric not in METRICS:
+        known = nearest(metric, ("loss", *USUAL))
+        raise TrainingError(f'training.metric = "{metric}": this task has no such figure; {known}')
+    return ("bleu", metric)
 
 
 def method(how: DecodingConfig) -> Method:

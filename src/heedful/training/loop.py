@@ -36,9 +36,13 @@ from heedful.training.types import (
     Trainable,
     TrainingStopped,
     Validation,
+    duration,
     silent,
 )
 from heedful.training.watch import LossWatch
+
+LONG = 200  # steps, from which on it is said how long they will take
+TIMED = 6  # batches
 
 
 def train(
@@ -100,8 +104,9 @@ class _Run(Generic[Model, Batch]):
 
     def go(self) -> Outcome:
         progress = self.progress
-        self.ears.begin(self.total, progress.step)
         self.model.train()
+        self._foretell()
+        self.ears.begin(self.total, progress.step)
         while True:
             reason = self._reason()
             if self._validation_due(reason):
@@ -119,6 +124,30 @@ class _Run(Generic[Model, Batch]):
                 else:
                     progress.epoch, progress.position, self.stream = progress.epoch + 1, 0, None
         return self._finish(reason)
+
+    def _foretell(self) -> None:
+        """Say how long it will take, by the time that a few batches take; nothing comes of them."""
+        left = self.total - self.progress.step
+        if self.world > 1 or left < LONG:
+            return
+        kept = {name: buffer.clone() for name, buffer in self.model.named_buffers()}
+        warm, *timed = list(islice(self.task.batches(self.progress.epoch), 1 + TIMED)) or [None]
+        if warm is not None and timed:
+            self._backward([warm], 0)
+            began = time.perf_counter()
+            for batch in timed:
+                self._backward([batch], 0)
+            each = (time.perf_counter() - began) / len(timed) * self.config.accumulate
+            time_left = each * left
+            bound = self.config.max_minutes * 60 - self.progress.seconds
+            if self.config.max_minutes and bound < time_left:
+                time_left = bound
+            self.ears.say(
+                f"{left:,} steps of about {each:.2g} s: {duration(time_left)} of training, and its validations"
+            )
+        self.optimizer.zero_grad()
+        for name, buffer in self.model.named_buffers():
+            buffer.copy_(kept[name])
 
     def _reason(self) -> str:
         """Which bound has been reached; "" while none has."""

@@ -49,7 +49,7 @@ LOWER = frozenset({"loss", "perplexity", "ppl", "ter", "wer", "cer", "aer", "err
 
 
 def better(metric: str, new: float, old: float | None) -> bool:
-    """Is `new` the better figure? Of those in LOWER less is better, of all others more.
+    """Is `new` the better figure? Of errors and those in LOWER less is better, of all others more.
 
     >>> better("loss", 1.0, 2.0), better("bleu", 1.0, 2.0), better("bleu", float("nan"), None)
     (True, False, False)
@@ -58,4 +58,4 @@ def better(metric: str, new: float, old: float | None) -> bool:
         return False
     if old is None or math.isnan(old):
         return True
-    return new < old if metric in LOWER else new > old
+    return new < old if metric in LOWER or metric.endswith("-error") else new > old

@@ -120,6 +120,19 @@ class Trainable(Protocol[Model, Batch]):
     def validate(self, model: Model) -> Validation: ...
 
 
+def duration(seconds: float) -> str:
+    """
+    >>> duration(40), duration(100), duration(9000)
+    ('40 s', '1.7 min', '2.5 h')
+    """
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = seconds / 60
+    if minutes < 60:
+        return f"{minutes:.1f} min" if minutes < 10 else f"{minutes:.0f} min"
+    return f"{minutes / 60:.1f} h"
+
+
 def leads() -> bool:
     """True in the one process that talks and writes (`torchrun` numbers them)."""
     return int(os.environ.get("RANK", "0")) == 0

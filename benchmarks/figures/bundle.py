@@ -1,0 +1,72 @@
+"""Put a trained model on the shelf of the package: weights in half precision, and a card that says it all.
+
+    python benchmarks/figures/bundle.py tatoeba-en-fr
+
+The test figures come from the row's record; what is measured again here is the model as it is stored.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from rows import BY_NAME
+from run import MODELS, ROOT, figures_of, read
+
+from heedful.tasks.folder import CARD, RECIPE, TOKENIZERS, WEIGHTS
+from safetensors.torch import load_file, save_file
+
+SHELF = ROOT / "src" / "heedful" / "bundled"
+LARGEST = 15_000_000
+SAID: dict[str, dict[str, Any]] = {
+    "tatoeba-en-fr": {
+        "name": "en-fr",
+        "about": "English to French, everyday sentences",
+        "languages": ["en", "fr"],
+        "test_on": "7,078 pairs of Tatoeba held out by their English side",
+        "licence": "CC BY 2.0 FR",
+        "attribution": "trained on sentences of tatoeba.org, as paired by manythings.org/anki",
+    },
+}
+
+
+def bundle(row: str) -> Path:
+    said = dict(SAID[row])
+    source, folder = MODELS / f"{row}-1", SHELF / said.pop("name")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name in (RECIPE, *TOKENIZERS):
+        shutil.copy(source / name, folder / name)
+    weights = load_file(source / WEIGHTS)
+    half = {name: w.half() if w.dtype == torch.float32 else w for name, w in weights.items()}
+    save_file(half, folder / WEIGHTS, metadata=_shared(source / WEIGHTS))
+    record = read(BY_NAME[row])["runs"][0]
+    card = json.loads((source / CARD).read_text())
+    card |= said
+    card["trained"] = {key: record[key] for key in ("command", "commit", "date", "minutes", "threads")}
+    (folder / CARD).write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    found = figures_of([folder], BY_NAME[row].metrics)
+    card["test"] = {name: round(metric["value"], 2) for name, metric in found.items()}
+    card["signatures"] = {name: metric["signature"] for name, metric in found.items()}
+    (folder / CARD).write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    if size > LARGEST:
+        raise SystemExit(f"{folder.name}: {size:,} bytes are more than {LARGEST:,}")
+    print(f"{folder.name}: {size:,} bytes, {card['test']}")
+    return folder
+
+
+def _shared(path: Path) -> dict[str, str]:
+    """Which names stand for one weight: save_model's note for load_model."""
+    from safetensors import safe_open
+
+    with safe_open(path, "pt") as file:
+        return dict(file.metadata() or {})
+
+
+if __name__ == "__main__":
+    bundle(sys.argv[1])

@@ -1,0 +1,121 @@
+"""docs/results.md from the records, and in each recipe the lines that say what it reached."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rows import ROWS, Row
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "results.md"
+BEGIN = "# What it reached (written by benchmarks/figures/run.py --report):"
+HEAD = """# Figures
+
+Every figure here was reached by the recipe named beside it, on two cores of a laptop-sized machine; the test
+data was scored once for each finished training, tuning was done on validation data alone. `±` is the standard
+deviation over seeds. This page is written by
+
+    python benchmarks/figures/run.py --report
+
+from the records in `benchmarks/figures/records`, which hold each run's command, seed, commit, signatures and
+time; nothing in its tables was typed by hand. BLEU "Moses" is the papers' BLEU on Multi30k: normalised, tokenised
+as Moses does, lower-cased. BLEU beside it is sacrebleu on cased text as it is written: models that read and
+write small letters only are far lower there, German nouns being capital.
+
+"""
+Records = Mapping[str, Mapping[str, Any]]
+
+
+def values(record: Mapping[str, Any], metric: str) -> list[float]:
+    return [run["test"][metric]["value"] for run in record["runs"] if metric in run["test"]]
+
+
+def shown(found: list[float]) -> str:
+    if not found:
+        return "–"
+    spread = f" ± {statistics.stdev(found):.2f}" if len(found) > 1 else ""
+    return f"{statistics.mean(found):.2f}{spread}"
+
+
+def bar_shown(row: Row, metric: str, value: float | None) -> str:
+    """The bar, and whether it was reached."""
+    bar = row.bars.get(metric)
+    if bar is None:
+        return ""
+    sign = "≤" if row.at_most(metric) else "≥"
+    if value is None:
+        return f"{sign} {bar:g}"
+    reached = value <= bar if row.at_most(metric) else value >= bar
+    return f"{sign} {bar:g} {'✓' if reached else '✗ short'}"
+
+
+def lines_of(row: Row, record: Mapping[str, Any]) -> Iterator[str]:
+    runs = record["runs"]
+    if not runs:
+        return
+    minutes = statistics.mean(run["minutes"] for run in runs)
+    for number, metric in enumerate(row.metrics):
+        found = values(record, metric)
+        title = row.title if number == 0 else ""
+        published = row.published if number == 0 else ""
+        reached = bar_shown(row, metric, statistics.mean(found) if found else None)
+        cost = f"{minutes:.0f} min" if number == 0 else ""
+        recipe = f"`{row.recipe}`" if number == 0 else ""
+        yield f"| {title} | {metric} | {shown(found)} | {reached} | {published} | {recipe} | {cost} |"
+    if "ensemble" in record:
+        for metric in row.metrics:
+            value = record["ensemble"]["test"][metric]["value"]
+            yield f"| {len(runs)} of them together | {metric} | {value:.2f} | | | | |"
+
+
+def parts(records: Records) -> Iterator[str]:
+    """Rows that are averaged: the mean over all of a part, once all are there."""
+    for part in dict.fromkeys(row.part for row in ROWS if row.part):
+        rows = [row for row in ROWS if row.part == part]
+        done = [row for row in rows if records[row.name]["runs"]]
+        if not done:
+            continue
+        metric = rows[0].metrics[0]
+        single = statistics.mean(statistics.mean(values(records[row.name], metric)) for row in done)
+        note = "" if len(done) == len(rows) else f" ({len(done)} of {len(rows)})"
+        yield f"| {part}{note} | {metric} | {single:.2f} | | | | |"
+        together = [records[row.name].get("ensemble") for row in rows]
+        if all(together):
+            mean = statistics.mean(found["test"][metric]["value"] for found in together if found)
+            yield f"| the same, ensembles | {metric} | {mean:.2f} | | | | |"
+
+
+def page(records: Records) -> str:
+    head = ["| data and model | metric | reached | bar | published | recipe | one thread |"]
+    head += ["|---|---|---|---|---|---|---|"]
+    body = [line for row in ROWS for line in lines_of(row, records[row.name])]
+    return HEAD + "\n".join([*head, *body, *parts(records)]) + "\n"
+
+
+def write_report(records: Records) -> None:
+    PAGE.write_text(page(records), encoding="utf-8")
+    for recipe in dict.fromkeys(row.recipe for row in ROWS):
+        _say_in(ROOT / "recipes" / f"{recipe}.toml", [row for row in ROWS if row.recipe == recipe], records)
+
+
+def _say_in(path: Path, rows: list[Row], records: Records) -> None:
+    said = [line for row in rows for line in _said(row, records[row.name])]
+    if not said:
+        return
+    text = path.read_text(encoding="utf-8").partition(BEGIN)[0].rstrip("\n")
+    path.write_text("\n".join([text, "", BEGIN, *said]) + "\n", encoding="utf-8")
+
+
+def _said(row: Row, record: Mapping[str, Any]) -> Iterator[str]:
+    runs = record["runs"]
+    if not runs:
+        return
+    metric = row.metrics[0]
+    seeds = ", ".join(str(run["seed"]) for run in runs)
+    minutes = statistics.mean(run["minutes"] for run in runs)
+    yield f"# {row.name}: test {metric} {shown(values(record, metric))} (seeds {seeds}; {minutes:.0f} min, 1 thread,"
+    yield f"#   {runs[-1]['date']}, commit {runs[-1]['commit']})"
+    yield f"#   {runs[0]['command']}"

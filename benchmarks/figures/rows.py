@@ -1,0 +1,121 @@
+"""What is to be reached: each row a recipe, its seeds, how it is scored, and the published figure beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of docs/results.md. `bars`: metric, "at least" or "at most", value."""
+
+    name: str
+    recipe: str
+    title: str
+    metrics: tuple[str, ...]
+    bars: dict[str, float] = field(default_factory=dict)
+    published: str = ""
+    seeds: tuple[int, ...] = (1,)
+    sets: tuple[str, ...] = ()
+    ensemble: bool = False
+    part: str = ""  # rows of one part are averaged in the table
+
+    def at_most(self, metric: str) -> bool:
+        return metric.endswith("-error")
+
+
+THREE, FIVE = (1, 2, 3), (1, 2, 3, 4, 5)
+DE, EN, FR = (("bleu-moses:" + lang, "bleu", "chrf") for lang in ("de", "en", "fr"))
+LANGUAGES = tuple("arm_e bul dut fre geo hbs_latn hun jpn_hira kor vie_hanoi".split())
+HEADLINE = ("rouge-1", "rouge-2", "rouge-l")
+FIRST_12 = {"rouge-1": 28.95, "rouge-2": 10.43, "rouge-l": 27.47}
+BACK = "Multi30k de-en"
+
+ROWS = (
+    Row(
+        "multi30k-en-de-cgru",
+        "multi30k-en-de-cgru",
+        "Multi30k en-de, `cgru`",
+        DE,
+        {"bleu-moses:de": 38.1},
+        "38.1 ± 0.8 (LIUM-CVC 2017)",
+        THREE,
+    ),
+    Row(
+        "multi30k-en-de",
+        "multi30k-en-de",
+        "Multi30k en-de, best recipe",
+        DE,
+        {"bleu-moses:de": 41.0},
+        "41.02 (Wu 2021, Transformer-Tiny)",
+    ),
+    Row(
+        "multi30k-en-fr",
+        "multi30k-en-fr",
+        "Multi30k en-fr, best recipe",
+        FR,
+        {"bleu-moses:fr": 61.8},
+        "61.80 (Wu 2021, Transformer-Tiny)",
+    ),
+    *(
+        Row(
+            f"multi30k-de-en-{preset}",
+            f"multi30k-de-en-{preset}",
+            f"{BACK}, `{preset}`",
+            EN,
+            {"bleu-moses:en": bar},
+            published,
+        )
+        for preset, bar, published in (
+            ("seq2seq", 18.8, "13.76 (bentrevett), 18.76 (maximus-21)"),
+            ("seq2seq-every-step", 22.0, "20.61 (bentrevett)"),
+            ("rnnsearch", 33.5, "28.30 (bentrevett), 33.47 (msarmi9)"),
+            ("transformer", 36.5, "36.52 (bentrevett)"),
+        )
+    ),
+    Row(
+        "g2p-eng-us",
+        "g2p",
+        "SIGMORPHON 2021, English (US)",
+        ("line-error", "symbol-error"),
+        {"line-error": 45.0},
+        "41.94 (ensemble, Ashby 2021)",
+        FIVE,
+        (
+            'data.train=["data:sigmorphon2021_g2p/high.train.tsv.gz"]',
+            'data.valid=["data:sigmorphon2021_g2p/high.dev.tsv.gz"]',
+            'data.test=["data:sigmorphon2021_g2p/high.test.tsv.gz"]',
+            'data.where=["1=eng_us"]',
+        ),
+        ensemble=True,
+    ),
+    *(
+        Row(
+            f"g2p-{language}",
+            "g2p",
+            f"SIGMORPHON 2021, {language}",
+            ("line-error", "symbol-error"),
+            seeds=FIVE,
+            sets=(f'data.where=["1={language}"]',),
+            ensemble=True,
+            part="SIGMORPHON 2021, mean of the medium languages",
+        )
+        for language in LANGUAGES
+    ),
+    *(
+        Row(f"reuters-{preset}", f"reuters-{preset}", f"Reuters headlines, `{preset}`", HEADLINE, FIRST_12)
+        for preset in ("rnnsearch", "abs", "transformer")
+    ),
+    Row("vietnews", "vietnews", "VietNews, lead to title (Vietnamese)", HEADLINE),
+    Row("tatoeba-en-vi", "tatoeba-en-vi", "Tatoeba en-vi, 7,260 pairs to learn from", ("bleu", "chrf")),
+    Row("tatoeba-en-fr", "tatoeba-en-fr", "Tatoeba en-fr, the bundled translator", ("bleu", "chrf")),
+    Row("world-lengths", "world-lengths", "Phrase world, 3-60 words, `bigru-gru`", ("exact",), {"exact": 99.0}),
+    Row(
+        "world-lengths-plain",
+        "world-lengths",
+        "Phrase world, 3-60 words, `seq2seq`",
+        ("exact",),
+        sets=("model.preset=seq2seq",),
+    ),
+)
+BY_NAME = {row.name: row for row in ROWS}

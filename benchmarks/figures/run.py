@@ -1,0 +1,164 @@
+"""Train what the rows name, score each finished model once on its test data, write it down.
+
+    python benchmarks/figures/run.py                             # all; days of one core
+    python benchmarks/figures/run.py multi30k-en-de --jobs 1     # some
+    python benchmarks/figures/run.py --report                    # docs/results.md from what is written down
+
+Models are in build/figures; a training that was stopped goes on. Each has one thread, `--jobs` of them run
+side by side. Records are in benchmarks/figures/records, one file a row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from report import write_report
+from rows import BY_NAME, ROWS, Row
+
+ROOT = Path(__file__).parents[2]
+RECORDS = Path(__file__).parent / "records"
+MODELS = ROOT / "build" / "figures"
+HEEDFUL = [sys.executable, "-m", "heedful"]
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", "NO_COLOR": "1"}
+_writing = Lock()
+
+
+def command(row: Row, seed: int) -> list[str]:
+    """What a user would type, behind `heedful`."""
+    recipe = f"recipes/{row.recipe}.toml"
+    return ["train", recipe, *row.sets, f"training.seed={seed}", "--out", f"build/figures/{row.name}-{seed}"]
+
+
+def train(row: Row, seed: int) -> None:
+    log = MODELS / f"{row.name}-{seed}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a") as file:
+        subprocess.run(
+            ["nice", *HEEDFUL, *command(row, seed)],
+            cwd=ROOT,
+            env=ENVIRONMENT,
+            check=True,
+            stdout=file,
+            stderr=file,
+        )
+
+
+def score(row: Row, seeds: tuple[int, ...]) -> dict[str, Any]:
+    """The test figures of one model, or of several together."""
+    return figures_of([MODELS / f"{row.name}-{seed}" for seed in seeds], row.metrics)
+
+
+def figures_of(folders: Sequence[Path], metrics: Sequence[str]) -> dict[str, Any]:
+    """What `heedful evaluate` says of a model, or of several that write as one, on their test data."""
+    chosen = [part for folder in folders for part in ("-m", str(folder))]
+    asked = [part for metric in metrics for part in ("--metric", metric)]
+    done = subprocess.run(
+        [*HEEDFUL, "evaluate", *chosen, *asked, "--split", "test", "--json"],
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    found = json.loads(done.stdout)["metrics"]
+    return {
+        name: {"value": metric["value"], "signature": metric["signature"]}
+        for name, metric in zip(metrics, found, strict=False)
+    }
+
+
+def commit() -> str:
+    done = subprocess.run(["git", "describe", "--always"], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def record_of(row: Row, seed: int) -> dict[str, Any]:
+    folder = MODELS / f"{row.name}-{seed}"
+    card = json.loads((folder / "model.json").read_text())
+    reports = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return {
+        "seed": seed,
+        "command": " ".join(["heedful", *command(row, seed)]),
+        "minutes": round(reports[-1]["seconds"] / 60, 1),
+        "threads": 1,
+        "steps": reports[-1]["step"],
+        "parameters": card["parameters"],
+        "valid": card["figures"],
+        "test": score(row, (seed,)),
+        "commit": commit(),
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+    }
+
+
+def read(row: Row) -> dict[str, Any]:
+    path = RECORDS / f"{row.name}.json"
+    return json.loads(path.read_text()) if path.exists() else {"runs": []}
+
+
+def write(row: Row, record: dict[str, Any]) -> None:
+    RECORDS.mkdir(exist_ok=True)
+    (RECORDS / f"{row.name}.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+
+
+def work(row: Row, seed: int) -> None:
+    """One seed of one row, unless it is written down already."""
+    if any(run["seed"] == seed for run in read(row)["runs"]):
+        return
+    train(row, seed)
+    run = record_of(row, seed)
+    with _writing:
+        record = read(row)
+        record["runs"] = sorted([*record["runs"], run], key=lambda r: r["seed"])
+        write(row, record)
+    figures = "  ".join(f"{name} {found['value']:.2f}" for name, found in run["test"].items())
+    print(f"{row.name} {seed}: {figures}  ({run['minutes']} min)", flush=True)
+    _together(row)
+
+
+def _together(row: Row) -> None:
+    with _writing:
+        record = read(row)
+    done = tuple(run["seed"] for run in record["runs"])
+    if not row.ensemble or done != row.seeds or "ensemble" in record:
+        return
+    record["ensemble"] = {"seeds": done, "test": score(row, done), "commit": commit()}
+    with _writing:
+        write(row, record)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("rows", nargs="*", help="names of rows, or name:seed; none: all")
+    parser.add_argument("--jobs", type=int, default=2, help="trainings side by side, a thread each")
+    parser.add_argument("--report", action="store_true", help="only write docs/results.md")
+    asked = parser.parse_args()
+    if not asked.report:
+        wanted = [name.partition(":") for name in asked.rows] or [(row.name, "", "") for row in ROWS]
+        for name, _, _ in wanted:
+            if name not in BY_NAME:
+                parser.error(f"{name}: no such row; there are {', '.join(BY_NAME)}")
+        todo = [
+            (BY_NAME[name], seed)
+            for name, _, one in wanted
+            for seed in ((int(one),) if one else BY_NAME[name].seeds)
+        ]
+        with ThreadPoolExecutor(asked.jobs) as pool:
+            for done in [pool.submit(work, row, seed) for row, seed in todo]:
+                done.result()
+    write_report({row.name: read(row) for row in ROWS})
+
+
+if __name__ == "__main__":
+    main()
