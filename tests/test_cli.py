@@ -12,7 +12,19 @@ import pytest
 
 HEEDFUL = Path(sys.executable).parent / "heedful"
 RECIPE = Path(__file__).parent.parent / "recipes" / "world-phrases.toml"
-VERBS = ("check", "train", "models", "translate", "summarise", "reply", "transduce", "bench", "trace", "show", "world")
+VERBS = (
+    "check",
+    "train",
+    "models",
+    "translate",
+    "summarise",
+    "reply",
+    "transduce",
+    "bench",
+    "trace",
+    "show",
+    "world",
+)
 
 
 def heedful(*words: str | Path, stdin: str | bytes = "", **env: str) -> subprocess.CompletedProcess[str]:

@@ -16,9 +16,9 @@ from typing import Any
 import torch
 from rows import BY_NAME
 from run import MODELS, ROOT, figures_of, read
+from safetensors.torch import load_file, save_file
 
 from heedful.tasks.folder import CARD, RECIPE, TOKENIZERS, WEIGHTS
-from safetensors.torch import load_file, save_file
 
 SHELF = ROOT / "src" / "heedful" / "bundled"
 LARGEST = 15_000_000

@@ -1,6 +1,6 @@
 """The length curve: exact match against the length of the source, with attention and without.
 
-    python benchmarks/figures/lengths.py        # after run.py world-lengths world-lengths-plain
+python benchmarks/figures/lengths.py        # after run.py world-lengths world-lengths-plain
 """
 
 from __future__ import annotations

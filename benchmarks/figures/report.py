@@ -21,8 +21,8 @@ deviation over seeds. This page is written by
     python benchmarks/figures/run.py --report
 
 from the records in `benchmarks/figures/records`, which hold each run's command, seed, commit, signatures and
-time; nothing in its tables was typed by hand. BLEU "Moses" is the papers' BLEU on Multi30k: normalised, tokenised
-as Moses does, lower-cased. BLEU beside it is sacrebleu on cased text as it is written: models that read and
+time; nothing in its tables was typed by hand. `bleu-moses` is the papers' BLEU on Multi30k: normalised,
+tokenised as Moses does, lower-cased. `bleu` is sacrebleu on cased text as it is written: models that read and
 write small letters only are far lower there, German nouns being capital.
 
 """
@@ -116,6 +116,6 @@ def _said(row: Row, record: Mapping[str, Any]) -> Iterator[str]:
     metric = row.metrics[0]
     seeds = ", ".join(str(run["seed"]) for run in runs)
     minutes = statistics.mean(run["minutes"] for run in runs)
-    yield f"# {row.name}: test {metric} {shown(values(record, metric))} (seeds {seeds}; {minutes:.0f} min, 1 thread,"
-    yield f"#   {runs[-1]['date']}, commit {runs[-1]['commit']})"
+    yield f"# {row.name}: test {metric} {shown(values(record, metric))} (seeds {seeds})"
+    yield f"#   {minutes:.0f} min on 1 thread, {runs[-1]['date']}, commit {runs[-1]['commit']}"
     yield f"#   {runs[0]['command']}"

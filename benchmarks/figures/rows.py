@@ -1,4 +1,4 @@
-"""What is to be reached: each row a recipe, its seeds, how it is scored, and the published figure beside it."""
+"""What is to be reached: each row a recipe, its seeds, how it is scored, and the published figure."""
 
 from __future__ import annotations
 
@@ -109,7 +109,9 @@ ROWS = (
     Row("vietnews", "vietnews", "VietNews, lead to title (Vietnamese)", HEADLINE),
     Row("tatoeba-en-vi", "tatoeba-en-vi", "Tatoeba en-vi, 7,260 pairs to learn from", ("bleu", "chrf")),
     Row("tatoeba-en-fr", "tatoeba-en-fr", "Tatoeba en-fr, the bundled translator", ("bleu", "chrf")),
-    Row("world-lengths", "world-lengths", "Phrase world, 3-60 words, `bigru-gru`", ("exact",), {"exact": 99.0}),
+    Row(
+        "world-lengths", "world-lengths", "Phrase world, 3-60 words, `bigru-gru`", ("exact",), {"exact": 99.0}
+    ),
     Row(
         "world-lengths-plain",
         "world-lengths",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -68,7 +69,7 @@ def test_gradients_reach_the_pointer_and_its_gate() -> None:
     assert batch.target is not None
     stepped = model.score(batch)
     gold = batch.target.ids[:, 1:]
-    (-stepped.logits.log_softmax(-1).gather(-1, gold[..., None]).sum()).backward()
+    (-stepped.logits.log_softmax(-1).gather(-1, gold[..., None]).sum()).backward()  # type: ignore[no-untyped-call]
     assert model.copying is not None
     for name, weight in model.copying.named_parameters():
         assert weight.grad is not None, name
@@ -91,7 +92,7 @@ def test_an_unknown_spelling_is_copied() -> None:
         gold = batch.target.ids[:, 1:]
         loss = nn.functional.cross_entropy(model.score(batch).logits.flatten(0, 1), gold.flatten())
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     unseen = sentences(54, 64, 20)
     batch = collate([Encoded([*s, END], [END]) for s in unseen])
@@ -103,7 +104,7 @@ def test_an_unknown_spelling_is_copied() -> None:
         assert found[0][0].looks["copy"].sum(-1) == pytest.approx(1, abs=1e-5)
 
 
-def test_two_vocabularies_cannot_be_copied_between(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_two_vocabularies_cannot_be_copied_between(tmp_path: Path) -> None:
     recipe = tmp_path / "r.toml"
     recipe.write_text("[data.world]\n[model]\ncopying = true\n")
     with pytest.raises(ConfigError, match=r"copying = true: needs tokenizer.shared = true"):

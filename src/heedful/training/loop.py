@@ -131,19 +131,19 @@ class _Run(Generic[Model, Batch]):
         if self.world > 1 or left < LONG:
             return
         kept = {name: buffer.clone() for name, buffer in self.model.named_buffers()}
-        warm, *timed = list(islice(self.task.batches(self.progress.epoch), 1 + TIMED)) or [None]
-        if warm is not None and timed:
-            self._backward([warm], 0)
+        batches = list(islice(self.task.batches(self.progress.epoch), 1 + TIMED))
+        if len(batches) > 1:
+            self._backward(batches[:1], 0)  # warms up
             began = time.perf_counter()
-            for batch in timed:
+            for batch in batches[1:]:
                 self._backward([batch], 0)
-            each = (time.perf_counter() - began) / len(timed) * self.config.accumulate
+            each = (time.perf_counter() - began) / (len(batches) - 1) * self.config.accumulate
             time_left = each * left
             bound = self.config.max_minutes * 60 - self.progress.seconds
             if self.config.max_minutes and bound < time_left:
                 time_left = bound
             self.ears.say(
-                f"{left:,} steps of about {each:.2g} s: {duration(time_left)} of training, and its validations"
+                f"{left:,} steps of about {each:.2g} s: {duration(time_left)} of training, and validations"
             )
         self.optimizer.zero_grad()
         for name, buffer in self.model.named_buffers():
