@@ -101,7 +101,8 @@ def _by_sentence(
     rows = [torch.tensor(step.sentences) for step in chosen]
     for site, first in chosen[0].weights.items():
         wide = len(chosen) if site in own else first.shape[-1]
-        every = first.new_zeros(len(chosen), len(lengths), first.shape[1], wide)
+        fresh = first.new_zeros if site in own else first.new_empty  # every key of a source is written
+        every = fresh(len(chosen), len(lengths), first.shape[1], wide)
         for t, step in enumerate(chosen):
             weights = step.weights[site]
             every[t, rows[t], :, : weights.shape[-1]] = weights
