@@ -3,19 +3,66 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import torch
 
-from heedful.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
+from heedful.config import (
+    AttentionConfig,
+    DataConfig,
+    DecoderConfig,
+    EncoderConfig,
+    ModelConfig,
+    Recipe,
+    TokenizerConfig,
+    WorldConfig,
+)
 from heedful.config.presets import PRESETS
 from heedful.config.schema import RECURRENT
 from heedful.data.batch import Encoded, TextBatch, collate
+from heedful.data.readers import TextPair
 from heedful.data.tokenizer import END
 from heedful.models import Seq2Seq, build
-from heedful.record import Site, Token, Trace
+from heedful.record import Trace
+from heedful.tasks.folder import Opened, open_model, save_model
+from heedful.tasks.text import learn
 
 VOCABULARY = 11
+# presets changed here and there, beside the presets themselves
+MORE: list[tuple[str, dict[str, Any]]] = [
+    ("bigru-gru", {"attention__coverage": True}),
+    ("bigru-gru", {"attention__placement": "local-p", "attention__score": "general"}),
+    ("bigru-gru", {"attention__placement": "local-m", "attention__read_end": False}),
+    ("bigru-gru", {"attention__score": "location", "attention__normaliser": "sparsemax"}),
+    ("bigru-gru", {"attention__score": "scaled-dot", "attention__heads": 3}),
+    ("bigru-gru", {"attention__placement": "hard", "attention__generate": "argmax"}),
+    ("bigru-gru", {"decoder__feed": "context", "decoder__feed_start": "look"}),
+    ("bigru-gru", {"decoder__feed": "context", "decoder__read_out": "maxout"}),
+    ("bigru-gru", {"decoder__read_out": "deep", "tie": "all"}),
+    ("luong", {"decoder__kind": "rnn", "encoder__kind": "rnn", "attention__coverage": False}),
+    ("luong", {"encoder__layers": 1, "decoder__layers": 3}),
+    ("luong", {"encoder__bidirectional": True, "decoder__start": "mean"}),
+    ("stacked-lstm", {"encoder__residual": True, "encoder__layer_norm": True, "encoder__layers": 3}),
+    ("stacked-lstm", {"decoder__residual": True, "decoder__layer_norm": True, "decoder__start": "zeros"}),
+    ("cgru", {"decoder__layers": 2}),
+    ("seq2seq", {"encoder__kind": "gru", "decoder__kind": "gru"}),
+    ("seq2seq-every-step", {"decoder__kind": "lstm", "decoder__layers": 2}),
+    ("transformer", {"encoder__norm": "post", "decoder__norm": "post", "decoder__positions": "learned"}),
+    ("transformer", {"encoder__kind": "gru"}),
+    ("transformer", {"embedding": 4, "tie": "all"}),
+    ("conv-conv", {"encoder__kind": "transformer", "attention__score": "additive"}),
+    ("conv-conv", {"attention__score": "additive", "attention__coverage": True}),
+    ("abs", {"encoder__kind": "gru", "decoder__window": 0}),
+    ("abs", {"attention__score": "additive", "attention__coverage": True, "tie": "output"}),
+    ("rnnsearch", {"encoder__kind": "transformer", "decoder__start": "mean"}),
+    ("rnnsearch-paper", {}),
+    ("rnnsearch", {"copying": True}),
+    ("luong", {"copying": True, "encoder__read_end": False, "attention__read_end": True}),
+    ("transformer", {"copying": True, "tie": "all"}),
+    ("abs", {"copying": True}),
+    ("seq2seq", {"copying": True}),
+]
 
 
 def config(**attention: object) -> ModelConfig:
@@ -81,15 +128,26 @@ def batch() -> TextBatch:
 
 def trace() -> Trace:
     """ "le chat noir" from "the black cat", with its reordering."""
-    weights = torch.tensor(
-        [[0.9, 0.05, 0.05, 0.0], [0.0, 0.1, 0.9, 0.0], [0.0, 1.0, 0.0, 0.0], [0, 0, 0, 1.0]]
-    )
-    return Trace.make(
-        model="test",
-        source=[Token(text=w) for w in ("the", "black", "cat")] + [Token(text="</s>", role="end")],
-        target=[Token(text=w) for w in ("le", "chat", "noir")] + [Token(text="</s>", role="end")],
-        logp=[-0.1, -0.2, -0.3, -0.4],
-        weights={"cross": weights[:, None].double().numpy()},
-        sites=[Site("cross", "cross", 1, "one")],
-        alignment="cross",
-    )
+    weights = [[0.9, 0.05, 0.05, 0.0], [0.0, 0.1, 0.9, 0.0], [0.0, 1.0, 0.0, 0.0], [0, 0, 0, 1.0]]
+    source, target = ["the", "black", "cat", "</s>"], ["le", "chat", "noir", "</s>"]
+    return Trace.from_weights(source, target, weights, model="test")
+
+
+PAIRS = [
+    TextPair("the black cat sleeps", "le chat noir dort"),
+    TextPair("a small dog eats the fish", "un petit chien mange le poisson"),
+    TextPair("she sees the red house", "elle voit la maison rouge"),
+]
+
+
+def folder(path: Path, config: ModelConfig, kind: str = "word", seed: int = 3) -> Opened:
+    """A model folder with large random weights, opened."""
+    tokenizer = TokenizerConfig(kind=kind, shared=True, size=300)  # type: ignore[arg-type]
+    recipe = Recipe(data=DataConfig(world=WorldConfig()), tokenizer=tokenizer, model=config)
+    words = learn(PAIRS, recipe)
+    torch.manual_seed(seed)
+    model = build(config, len(words.source), len(words.target))
+    for parameter in model.parameters():
+        torch.nn.init.uniform_(parameter, -0.6, 0.6)
+    save_model(path, recipe, words, model, {})
+    return open_model(path)

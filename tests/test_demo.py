@@ -11,7 +11,8 @@ from heedful.config import load_recipe
 from heedful.data.readers import world_pairs
 from heedful.record import Trace
 from heedful.tasks.folder import open_model
-from heedful.tasks.text import trace, translate
+from heedful.tasks.text import translate
+from heedful.tasks.tracing import Wanted, trace_line
 from test_cli import RECIPE, heedful
 
 DEMO = Path(__file__).parent.parent / "build" / "demo"
@@ -42,7 +43,7 @@ def test_unseen_sentences_are_translated_exactly_and_the_looks_follow_the_gold(m
     assert len(right) / len(pairs) >= 0.94
     hits = words = 0
     for pair in right[:100]:
-        found = trace(opened.model, pair.source, opened.words, opened.recipe.decoding, "demo")
+        found = trace_line(opened, Wanted(pair.source, "weights"), opened.recipe.decoding)
         best = found.matrix().argmax(axis=1)
         for target in {t for _, t in pair.links or ()}:
             words += 1
@@ -61,9 +62,9 @@ def test_trace_and_show_draw_what_was_recorded(model: Path, tmp_path: Path) -> N
     sentence = "my sister sees the small cat"
     assert heedful("trace", sentence, "-m", model, "-o", tmp_path / "t.json").returncode == 0
     found = Trace.load(tmp_path / "t.json")
-    assert [t.text for t in found.source] == [*sentence.split(), "</s>"]
-    assert found.matrix().sum(axis=1) == pytest.approx(np.ones(len(found.target)), abs=1e-6)
+    assert [t.text for t in found.source.tokens] == [*sentence.split(), "</s>"]
+    assert found.matrix().sum(axis=1) == pytest.approx(np.ones(len(found.steps)), abs=1e-6)
     shown = heedful("show", tmp_path / "t.json", COLUMNS="120").stdout
-    assert all(token.text in shown for token in found.target)
+    assert all(token.text in shown for token in found.target.tokens)
     assert heedful("show", tmp_path / "t.json", "-o", tmp_path / "t.png").returncode == 0
     assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")

@@ -15,41 +15,9 @@ from heedful.config.presets import PRESETS
 from heedful.config.schema import PlacementName, ScoreName
 from heedful.data.batch import Padded, TextBatch, collate
 from heedful.data.tokenizer import END
+from small import MORE
 
 FULL = Watch(Detail.WEIGHTS)
-MORE: list[tuple[str, dict[str, Any]]] = [
-    ("bigru-gru", {"attention__coverage": True}),
-    ("bigru-gru", {"attention__placement": "local-p", "attention__score": "general"}),
-    ("bigru-gru", {"attention__placement": "local-m", "attention__read_end": False}),
-    ("bigru-gru", {"attention__score": "location", "attention__normaliser": "sparsemax"}),
-    ("bigru-gru", {"attention__score": "scaled-dot", "attention__heads": 3}),
-    ("bigru-gru", {"attention__placement": "hard", "attention__generate": "argmax"}),
-    ("bigru-gru", {"decoder__feed": "context", "decoder__feed_start": "look"}),
-    ("bigru-gru", {"decoder__feed": "context", "decoder__read_out": "maxout"}),
-    ("bigru-gru", {"decoder__read_out": "deep", "tie": "all"}),
-    ("luong", {"decoder__kind": "rnn", "encoder__kind": "rnn", "attention__coverage": False}),
-    ("luong", {"encoder__layers": 1, "decoder__layers": 3}),
-    ("luong", {"encoder__bidirectional": True, "decoder__start": "mean"}),
-    ("stacked-lstm", {"encoder__residual": True, "encoder__layer_norm": True, "encoder__layers": 3}),
-    ("stacked-lstm", {"decoder__residual": True, "decoder__layer_norm": True, "decoder__start": "zeros"}),
-    ("cgru", {"decoder__layers": 2}),
-    ("seq2seq", {"encoder__kind": "gru", "decoder__kind": "gru"}),
-    ("seq2seq-every-step", {"decoder__kind": "lstm", "decoder__layers": 2}),
-    ("transformer", {"encoder__norm": "post", "decoder__norm": "post", "decoder__positions": "learned"}),
-    ("transformer", {"encoder__kind": "gru"}),
-    ("transformer", {"embedding": 4, "tie": "all"}),
-    ("conv-conv", {"encoder__kind": "transformer", "attention__score": "additive"}),
-    ("conv-conv", {"attention__score": "additive", "attention__coverage": True}),
-    ("abs", {"encoder__kind": "gru", "decoder__window": 0}),
-    ("abs", {"attention__score": "additive", "attention__coverage": True, "tie": "output"}),
-    ("rnnsearch", {"encoder__kind": "transformer", "decoder__start": "mean"}),
-    ("rnnsearch-paper", {}),
-    ("rnnsearch", {"copying": True}),
-    ("luong", {"copying": True, "encoder__read_end": False, "attention__read_end": True}),
-    ("transformer", {"copying": True, "tie": "all"}),
-    ("abs", {"copying": True}),
-    ("seq2seq", {"copying": True}),
-]
 ALL = [*((name, {}) for name in PRESETS if name != "rnnsearch-paper"), *MORE]
 every_model = pytest.mark.parametrize(("preset", "changes"), ALL, ids=lambda x: str(x))
 

@@ -14,7 +14,8 @@ from heedful.data.readers import TextPair
 from heedful.errors import ModelError
 from heedful.models import build
 from heedful.tasks.folder import open_model, save_model
-from heedful.tasks.text import Vocabularies, learn, trace, translate
+from heedful.tasks.text import Vocabularies, learn, translate
+from heedful.tasks.tracing import Wanted, trace_line
 
 PAIRS = [TextPair("the black cat", "le chat noir"), TextPair("the dog", "le chien")]
 
@@ -48,9 +49,9 @@ def test_a_model_reads_back_as_saved(folder: Path) -> None:
 
 def test_a_trace_shows_the_words_as_typed_and_weights_that_sum_to_one(folder: Path) -> None:
     opened = open_model(folder)
-    found = trace(opened.model, "the zebra sleeps", opened.words, opened.recipe.decoding, "m")
-    assert [t.text for t in found.source] == ["the", "zebra", "sleeps", "</s>"]
-    assert [t.role for t in found.source] == ["normal", "unknown", "unknown", "end"]
+    found = trace_line(opened, Wanted("the zebra sleeps"), opened.recipe.decoding)
+    assert [t.text for t in found.source.tokens] == ["the", "zebra", "sleeps", "</s>"]
+    assert [t.role for t in found.source.tokens] == ["normal", "unknown", "unknown", "end"]
     assert found.matrix().sum(axis=1) == pytest.approx(1.0)
 
 

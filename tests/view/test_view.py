@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import io
+import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 import small
+from heedful.config import DecodingConfig
 from heedful.errors import TraceError
-from heedful.record import Trace
-from heedful.view import alignment_text
-from heedful.view.figure import draw_alignment
+from heedful.record import Trace, pharaoh, to_csv, to_npz, trace_links
+from heedful.tasks.tracing import Wanted, trace_line
+from heedful.view import alignment_text, labels
+from heedful.view.figure import alignment, draw
 
 
 def printed(width: int = 100, blocks: bool = True) -> str:
@@ -52,7 +56,7 @@ def test_a_trace_reads_back_as_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"{}", "not a trace of schema attn-trace/0"),
+        (b"{}", "not a trace of schema attn-trace/1"),
         (b"\xff\xfe", "not UTF-8"),
         (b'{"schema": "attn-trace/9"', "not a trace"),
     ],
@@ -65,8 +69,8 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, content: bytes, words: str)
 
 def test_a_trace_whose_shapes_disagree_is_refused(tmp_path: Path) -> None:
     good = small.trace().model_dump(by_alias=True)
-    bad = good | {"source": good["source"][:-1]}
-    with pytest.raises(ValueError, match=r"site cross: weights of shape \(4, 1, 4\), expected \(4, 1, 3\)"):
+    bad = good | {"source": good["source"] | {"tokens": good["source"]["tokens"][:-1]}}
+    with pytest.raises(ValueError, match=r"site cross: weight of shape \[4, 1, 4\], expected \[4, 1, 3\]"):
         Trace.model_validate(bad)
     with pytest.raises(ValueError, match="4 output tokens but 3 steps"):
         Trace.model_validate(good | {"steps": good["steps"][:-1]})
@@ -77,7 +81,7 @@ def test_a_trace_whose_shapes_disagree_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
 def test_the_figure_is_drawn_whole_or_not_at_all(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"alignment{suffix}"
-    draw_alignment(small.trace(), path)
+    draw(small.trace(), path)
     content = path.read_bytes()
     assert content[:4] in (b"\x89PNG", b"<?xm", b"%PDF")
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
@@ -88,6 +92,80 @@ def test_the_figure_is_drawn_whole_or_not_at_all(tmp_path: Path, suffix: str) ->
 
 def test_a_format_that_cannot_be_drawn_is_refused_with_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r'did you mean ".png"'):
-        draw_alignment(small.trace(), tmp_path / "a.pnj")
+        draw(small.trace(), tmp_path / "a.pnj")
     with pytest.raises(TraceError, match="cannot be written"):
-        draw_alignment(small.trace(), tmp_path / "nowhere" / "a.png")
+        draw(small.trace(), tmp_path / "nowhere" / "a.png")
+
+
+@pytest.fixture(scope="module")
+def beam_trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    opened = small.folder(tmp_path_factory.mktemp("m"), small.preset("transformer"))
+    how = DecodingConfig(method="beam", beam=3, max_length=7)
+    return trace_line(opened, Wanted("the black cat sees a dog", "weights"), how)
+
+
+@pytest.mark.parametrize("view", ["alignment", "lines", "heads", "steps", "beam"])
+def test_every_view_can_be_drawn(tmp_path: Path, beam_trace: Trace, view: str) -> None:
+    draw(beam_trace, tmp_path / "v.svg", view)
+    text = (tmp_path / "v.svg").read_text(encoding="utf-8")
+    shown = {
+        "alignment": "output word",
+        "lines": "of the weight",
+        "heads": "dec.1.cross, head 2",
+        "steps": "probability of the next word",
+        "beam": "the best output",
+    }
+    assert shown[view] in text
+
+
+def test_what_a_trace_does_not_have_is_told(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="has no beam: make it with --beam 5"):
+        draw(small.trace(), tmp_path / "v.png", "beam")
+    with pytest.raises(TraceError, match="does not say which words were likely"):
+        draw(small.trace(), tmp_path / "v.png", "steps")
+    with pytest.raises(TraceError, match='no site "cros"; did you mean "cross"'):
+        draw(small.trace(), tmp_path / "v.png", site="cros")
+    with pytest.raises(TraceError, match="no head 1; this site has 0 to 0"):
+        draw(small.trace(), tmp_path / "v.png", head=1)
+
+
+def test_vietnamese_has_its_letters_and_what_no_font_has_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["con", "mèo", "đen", "ngủ", "trên", "chiếc", "ghế", "cũ"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        draw(Trace.from_weights(words, words, np.eye(8)), tmp_path / "v.png")
+    odd = "\U0001f9ff"
+    monkeypatch.setattr(labels.fonts.fontManager, "ttflist", [])
+    with pytest.warns(UserWarning, match=f"no font on this machine has {odd}"):
+        draw(Trace.from_weights([odd], [odd], [[1.0]]), tmp_path / "w.png")
+
+
+def test_a_long_source_goes_on_in_panels(tmp_path: Path) -> None:
+    many = [f"w{i}" for i in range(90)]
+    figure = alignment(Trace.from_weights(many, ["a"], np.full((1, 90), 1 / 90)).table())
+    assert len([axes for axes in figure.axes if axes.get_xlabel() == "input word"]) == 3
+
+
+def test_words_pieces_and_specials() -> None:
+    trace = small.trace()
+    assert trace.table(specials=False).columns == ["the", "black", "cat"]
+    assert trace.table().rows[-1] == "</s>"
+
+
+def test_other_formats(tmp_path: Path) -> None:
+    trace = small.trace()
+    assert to_csv(trace).splitlines()[:2] == [",the,black,cat,</s>", "le,0.9,0.05,0.05,0"]
+    assert pharaoh(trace_links(trace)) == "0-0 1-2 2-1"
+    to_npz(trace, tmp_path / "t.npz")
+    with np.load(tmp_path / "t.npz") as arrays:
+        assert arrays["source_tokens"].tolist() == ["the", "black", "cat", "</s>"]
+        assert arrays["weight"].shape == (4, 1, 4)
+
+
+def test_anybodys_matrix() -> None:
+    with pytest.raises(TraceError, match=r"weights of shape \(2, 2\), but 1 output and 2 source words"):
+        Trace.from_weights(["a", "b"], ["c"], np.eye(2))
+    with pytest.raises(TraceError, match="not finite"):
+        Trace.from_weights(["a"], ["c"], [[float("nan")]])

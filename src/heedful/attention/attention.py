@@ -166,7 +166,10 @@ class Attention(nn.Module):
             extra = {**extra, "coverage_loss": coverage_loss(weights, carry["coverage"])}
             carry = {"coverage": carry["coverage"] + weights}
         context = mix(dropout(weights, self.dropout, self.training), memory.values)
-        return self._joined(context, weights.any(dim=-1)), _record(detail, weights, scores, extra), carry
+        look = Look(weights if detail >= Detail.WEIGHTS else None, extra=extra)  # training needs extras
+        if detail >= Detail.FULL:
+            look = Look(weights, scores, extra, query, context)
+        return self._joined(context, weights.any(dim=-1)), look, carry
 
     def _allowed(self, query: Tensor, keep: Tensor, allow: Tensor | None) -> Tensor:
         """Which keys each query may read: (batch, query, 1, key)."""
@@ -305,15 +308,6 @@ def coverage_loss(
 ) -> Float[Tensor, "batch query head"]:
     """`sum_i min(a_i, C_i)` (See 2017, eq. 12): the price of reading again what was read."""
     return torch.minimum(weights, coverage).sum(dim=-1)
-
-
-def _record(detail: Detail, weights: Tensor, scores: Tensor, extra: Mapping[str, Tensor]) -> Look:
-    """Extras are kept at every level: training needs log-probabilities and losses."""
-    return Look(
-        weights if detail >= Detail.WEIGHTS else None,
-        scores if detail >= Detail.FULL else None,
-        extra,
-    )
 
 
 def causal(count: int, device: torch.device | None = None) -> Bool[Tensor, "1 query key"]:

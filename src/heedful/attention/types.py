@@ -51,11 +51,16 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look did: the weights used, and at `Detail.FULL` the scores before mask and normaliser."""
+    """What one look did: the weights used, and at `Detail.FULL` what they were made from and what came of it.
+
+    That is: the scores before mask and normaliser, what asked, and each head's mixture.
+    """
 
     weights: Float[Tensor, "batch query head key"] | None
     scores: Float[Tensor, "batch query head key"] | None = None
     extra: Mapping[str, Tensor] = field(default_factory=lambda: EMPTY)
+    query: Float[Tensor, "batch query width"] | None = None
+    context: Float[Tensor, "batch query head inner"] | None = None
 
 
 @dataclass(frozen=True, slots=True)

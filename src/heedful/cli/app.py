@@ -236,33 +236,46 @@ def bench(
     run(model or [], file, lines, rounds, threads, json)
 
 
+Detail = Annotated[
+    str, typer.Option(help="weights; steps: what they were made from, too; full: of every site.")
+]
+Site = Annotated[str | None, typer.Option(help="Where in the model (default: the alignment's).")]
+Head = Annotated[int | None, typer.Option(min=0, help="One head (default: the mean of all).")]
+
+
 @app.command()
 def trace(
     text: Annotated[str, typer.Argument(help="A sentence.", show_default=False)],
     *,
     model: Model = None,
+    beam: BeamSize = None,
+    sample: Draw = False,
+    seed: SeedOf = None,
+    target: Annotated[str | None, typer.Option(help="Write this, whatever the model would write.")] = None,
+    reference: Annotated[str | None, typer.Option(help="What somebody else wrote, to show beside.")] = None,
+    gold: Annotated[str | None, typer.Option(help='Gold word links from 0, such as "0-0 1-2".')] = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="What if: onehot:step=3,position=0, uniform, source:position=2,text=dog"),
+    ] = None,
+    detail: Detail = "steps",
+    replay: Annotated[
+        bool, typer.Option(help="Compute it all again in plain loops, and write down how far apart.")
+    ] = False,
     out: Annotated[
         Path, typer.Option("-o", "--out", help="Where the trace goes (JSON).", show_default=False)
     ],
 ) -> None:
-    """Translate one sentence and write down where the model looked."""
-    from heedful.errors import DataError
+    """Write down all that a model does with a sentence; with --set, what changes if it looks elsewhere."""
+    from heedful.cli.trace import Asked, run
 
-    if not text.strip():
-        raise DataError("there is nothing to trace in an empty sentence")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:  # what a shell gave us, bytes that are no text
-        raise DataError(f"the sentence is not UTF-8 (character {error.start + 1})") from None
-    from heedful.tasks.bundled import find
-    from heedful.tasks.text import trace as run
-    from heedful.tasks.use import fitting, open_models
-
-    ready = open_models(find([] if model is None else [model], "translate"))
-    (line,) = fitting(ready, [text])
-    if not line:
-        raise DataError("nothing of the sentence is left to trace")
-    run(ready.writer, line, ready.words, ready.decoding, ready.name).save(out)
+    asked = {
+        "method": "sample" if sample else None if beam is None else "beam" if beam > 1 else "greedy",
+        "beam": beam if beam and beam > 1 else None,
+        "seed": seed,
+    }
+    how = {key: value for key, value in asked.items() if value is not None}
+    run(Asked(text, target, reference, gold, tuple(change or ()), detail, replay), model, how, out)
 
 
 @app.command()
@@ -270,23 +283,21 @@ def show(
     file: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace.", show_default=False)],
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", help="Draw to a .png, .svg or .pdf instead.", show_default=False),
+        typer.Option(
+            "-o",
+            "--out",
+            help="Draw to .png, .svg or .pdf, or export to .csv, .npz or .links, instead.",
+            show_default=False,
+        ),
     ] = None,
+    *,
+    view: Annotated[str, typer.Option(help="alignment, lines, heads, steps or beam.")] = "alignment",
+    site: Site = None,
+    head: Head = None,
+    pieces: Annotated[bool, typer.Option("--pieces", help="Pieces as the model reads them.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Without start and end tokens.")] = False,
 ) -> None:
     """Draw a trace: in the terminal, or as a picture."""
-    from heedful.record import Trace
+    from heedful.cli.show import Chosen, run
 
-    found = Trace.load(file)
-    if out is not None:
-        from heedful.view.figure import draw_alignment
-
-        draw_alignment(found, out)
-        return
-    from rich.console import Console
-
-    from heedful.view import alignment_text
-
-    console = Console(highlight=False)
-    console.print(
-        alignment_text(found, console.width, "utf" in console.encoding.lower()), end="", soft_wrap=True
-    )
+    run(file, out, Chosen(view, site, head, not pieces, not plain))

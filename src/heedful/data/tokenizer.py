@@ -103,7 +103,7 @@ class Tokenizer:
 
     def tokens(self, ids: Sequence[int]) -> list[str]:
         """Each token as a person would read it: a space is "▁", a part of a character its bytes."""
-        return [self._shown(i) for i in ids]
+        return [self.shown(i) for i in ids]
 
     def decode(self, ids: Sequence[int]) -> str:
         """The line these ids write, without what ends or pads it."""
@@ -175,7 +175,8 @@ class Tokenizer:
             return bytes(_BYTES[character] for character in name if character in _BYTES)
         return name.encode("utf-8")
 
-    def _shown(self, id: int) -> str:
+    def shown(self, id: int) -> str:
+        """One token as a person would read it."""
         if id < len(SPECIALS) or self.kind == "word":
             return self._name(id)
         text = self._bytes(id).decode("utf-8", errors="surrogateescape")

@@ -63,7 +63,16 @@ class Search:
 def beam_search(
     model: Writer, state: State, batch: TextBatch, how: Beam, watch: Watch, prefix: Padded | None = None
 ) -> list[list[Hypothesis]]:
-    """The `n_best` hypotheses of each sentence, best first.
+    """The `n_best` hypotheses of each sentence, best first."""
+    search = searched(model, state, batch, how, watch, prefix)
+    own = own_sites(model.sites)
+    return [returned(search, sentence, own) for sentence in range(batch.size)]
+
+
+def searched(
+    model: Writer, state: State, batch: TextBatch, how: Beam, watch: Watch, prefix: Padded | None = None
+) -> Search:
+    """The whole search, with all that it kept on the way.
 
     A sentence stops when no live hypothesis, ended as it stands, would beat the worst that would be returned.
     With `exact` it stops when none ever can: log P only falls, so a live one reaches at best its present
@@ -100,8 +109,7 @@ def beam_search(
         state = found.state.select(rows, keep if len(going) < len(alive) else None, how.size)
         totals, covered, alive = totals[keep], covered[keep], alive[keep]
         last = tokens[keep].flatten()
-    own = own_sites(model.sites)
-    return [_returned(search, sentence, own) for sentence in range(batch.size)]
+    return search
 
 
 class Ahead(NamedTuple):
@@ -187,7 +195,7 @@ def _going(search: Search, totals: Tensor, alive: list[int], t: int) -> list[int
     return going
 
 
-def _returned(search: Search, sentence: int, own: frozenset[str]) -> list[Hypothesis]:
+def returned(search: Search, sentence: int, own: frozenset[str]) -> list[Hypothesis]:
     """The best finished hypotheses; live ones fill up where too few have ended in time."""
     best = sorted(search.done[sentence], key=lambda d: -d.score)[: search.how.n_best]
     found = [_walk(search, sentence, own, ending) for ending in best]

@@ -106,6 +106,7 @@ class ConvDecoder(nn.Module):
         cells: list[Tensor] = []
         looks: dict[str, Look] = {}
         carry: dict[str, Carry] = {}
+        inner: dict[str, Tensor] = {}
         for depth, conv in enumerate(self.filters):
             given = torch.cat([state.cells[depth], self.dropout(x)], dim=1)
             cells.append(given[:, given.shape[1] - (self.kernel - 1) :])
@@ -113,6 +114,7 @@ class ConvDecoder(nn.Module):
             query = (self.asks[depth](gated) + words) * HALF
             site = f"cross.{depth}"
             context, looks[site], carry[site] = look_rows(self.looks[depth], query, state, site, watch)
+            inner = {"context": context, "gated": gated, "stream": x}
             x = ((gated + self.answers[depth](context)) * HALF + x) * HALF
         after = state.moved(ids.shape[1], cells=tuple(cells), carry=carry)
-        return Stepped(self.dropout(self.out(x)), after, looks, output=self.output)
+        return Stepped(self.dropout(self.out(x)), after, looks, inner, self.output)

@@ -177,7 +177,8 @@ class RecurrentDecoder(nn.Module):
             inputs = torch.cat([words, context], dim=-1)
         tops, cells = self.stack(inputs, state.cells)
         said, _ = self.read_out(tops, context, words)
-        return Stepped(said, state.moved(words.shape[1], cells=cells), {}, output=self.read_out.output)
+        inner = {"state": tops} if context is None else {"state": tops, "context": context}
+        return Stepped(said, state.moved(words.shape[1], cells=cells), {}, inner, self.read_out.output)
 
     def _update_look_generate(
         self, state: State, words: Float[Tensor, "row query word"], watch: Watch
@@ -190,7 +191,7 @@ class RecurrentDecoder(nn.Module):
         feed = None
         if self.config.feed != "none":
             feed = (context if self.config.feed == "context" else must(vector))[:, -1]
-        return self._stepped(said, state, cells, look, carry, context, feed)
+        return self._stepped(said, state, cells, look, carry, (tops, context), feed)
 
     def _look_update_generate(
         self, state: State, words: Float[Tensor, "row query word"], watch: Watch
@@ -202,7 +203,7 @@ class RecurrentDecoder(nn.Module):
             inputs = torch.tanh(self.combine(inputs))
         tops, cells = self.stack(inputs, state.cells)
         said, _ = self.read_out(tops, context, words)
-        return self._stepped(said, state, cells, look, carry, context)
+        return self._stepped(said, state, cells, look, carry, (tops, context))
 
     def _look_generate_update(
         self, state: State, words: Float[Tensor, "row query word"], watch: Watch
@@ -219,7 +220,7 @@ class RecurrentDecoder(nn.Module):
         tops = self.stack.top(cells)[:, None]
         context, look, carry = self._look(tops, state, watch)
         said, _ = self.read_out(tops, context, words)
-        return self._stepped(said, state, cells, look, carry, context, context[:, -1])
+        return self._stepped(said, state, cells, look, carry, (tops, context), context[:, -1])
 
     def _conditional(self, state: State, words: Float[Tensor, "row query word"], watch: Watch) -> Stepped:
         """nmtpy, Nematus: `s' = GRU1(emb(y_{t-1}), s_{t-1})`, `c_t = look(s')`, `s_t = GRU2(c_t, s')`.
@@ -230,7 +231,8 @@ class RecurrentDecoder(nn.Module):
         context, look, carry = self._look(between, state, watch)
         tops, last = self.second(context, between.transpose(0, 1).contiguous())
         said, _ = self.read_out(tops, context, words)
-        return self._stepped(said, state, (*cells[:-1], last.squeeze(0)), look, carry, context)
+        cells = (*cells[:-1], last.squeeze(0))
+        return self._stepped(said, state, cells, look, carry, (tops, context))
 
     def _quick_plan(self, state: State, watch: Watch, steps: int) -> Plan | None:
         """How `many_steps` would take them, if it can."""
@@ -302,7 +304,7 @@ class RecurrentDecoder(nn.Module):
             said, _ = self.read_out(states, contexts, words)
             feed = contexts[:, -1] if plan.mode == "feed context" else None
         carry = state.carry.get(CROSS, EMPTY)
-        return self._stepped(said, state, last, Look(None), carry, contexts, feed)
+        return self._stepped(said, state, last, Look(None), carry, (states, contexts), feed)
 
     def _look(self, query: Tensor, state: State, watch: Watch) -> tuple[Tensor, Look, Carry]:
         assert self.attention is not None
@@ -315,8 +317,9 @@ class RecurrentDecoder(nn.Module):
         cells: tuple[Tensor, ...],
         look: Look,
         carry: Carry,
-        context: Tensor,
+        given: tuple[Tensor, Tensor],
         feed: Tensor | None = None,
     ) -> Stepped:
         after = state.moved(said.shape[1], cells=cells, carry={CROSS: carry}, feed=feed)
-        return Stepped(said, after, {CROSS: look}, {"context": context}, self.read_out.output)
+        inner = dict(zip(("state", "context"), given, strict=True))  # what the read-out was given
+        return Stepped(said, after, {CROSS: look}, inner, self.read_out.output)

@@ -165,21 +165,28 @@ def _unfolded(look: Look, rows: int, steps: int) -> Look:
     def unfold(t: Tensor) -> Tensor:
         return t.reshape(rows, steps, *t.shape[2:])
 
-    return Look(
-        None if look.weights is None else unfold(look.weights),
-        None if look.scores is None else unfold(look.scores),
-        {name: unfold(t) for name, t in look.extra.items()},
+    return _over(look, unfold)
+
+
+def _over(look: Look, change: Callable[[Tensor], Tensor]) -> Look:
+    """Every tensor of a look, changed."""
+    weights, scores, query, context = (
+        None if t is None else change(t) for t in (look.weights, look.scores, look.query, look.context)
     )
+    return Look(weights, scores, {name: change(t) for name, t in look.extra.items()}, query, context)
 
 
 def side_by_side(looks: list[Look]) -> Look:
     """The looks of single steps as one look with all of them on the query axis."""
     first = looks[0]
-    return Look(
-        None if first.weights is None else torch.cat([must(look.weights) for look in looks], dim=1),
-        None if first.scores is None else torch.cat([must(look.scores) for look in looks], dim=1),
-        {name: torch.cat([look.extra[name] for look in looks], dim=1) for name in first.extra},
-    )
+
+    def joined(name: str) -> Tensor | None:
+        if getattr(first, name) is None:
+            return None
+        return torch.cat([must(getattr(look, name)) for look in looks], dim=1)
+
+    extra = {name: torch.cat([look.extra[name] for look in looks], dim=1) for name in first.extra}
+    return Look(joined("weights"), joined("scores"), extra, joined("query"), joined("context"))
 
 
 def one_by_one(

@@ -172,6 +172,7 @@ class TransformerDecoder(nn.Module):
         allow = causal(state.at + steps, ids.device)[:, state.at :]
         looks: dict[str, Look] = {}
         cache: dict[str, Memory] = {}
+        inner: dict[str, Tensor] = {}  # of the last layer
         for layer in self.layers:
             own, cross = layer.self_site, layer.cross_site
             given = layer.around_self.before(x)
@@ -181,9 +182,10 @@ class TransformerDecoder(nn.Module):
             part, looks[cross], _ = look_rows(
                 layer.cross_attention, layer.around_cross.before(x), state, cross, watch
             )
+            inner = {"stream": x, "context": part}
             x = layer.feed(layer.around_cross.after(x, part))
         said = self.out(self.last_norm(x))
-        return Stepped(said, state.moved(steps, cache=cache), looks, output=self.output)
+        return Stepped(said, state.moved(steps, cache=cache), looks, inner, self.output)
 
 
 def _last_norm(config: EncoderConfig | DecoderConfig) -> nn.Module:

@@ -101,8 +101,8 @@ class Seq2Seq(nn.Module):
         keep = batch.source.keep
         return keep if self.config.encoder.read_end else _without_end(keep)
 
-    def encode(self, batch: TextBatch, watch: Watch = PLAIN) -> tuple[State, Mapping[str, Look]]:
-        """Read the source; gives the state before the first word, and the encoder's own looks."""
+    def read(self, batch: TextBatch, watch: Watch = PLAIN) -> Read:
+        """What the encoder makes of the source."""
         keep = self.readable(batch)
         words = self.dropout(self.embedding(batch.source.ids))
         read: Read
@@ -110,6 +110,11 @@ class Seq2Seq(nn.Module):
             read = self.encoder(words, keep, watch)
         else:
             read = self.encoder(words, keep)
+        return read
+
+    def encode(self, batch: TextBatch, watch: Watch = PLAIN) -> tuple[State, Mapping[str, Look]]:
+        """Read the source; gives the state before the first word, and the encoder's own looks."""
+        read = self.read(batch, watch)
         state = self.decoder.begin(read)
         if self.copying is not None:
             state = self.copying.begin(state, read, batch.source.ids)

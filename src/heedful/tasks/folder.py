@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -34,6 +35,11 @@ class Opened(NamedTuple):
     words: Vocabularies
     model: Seq2Seq
     card: Mapping[str, Any]
+    path: Path
+
+    def sha256(self) -> str:
+        """Of its weights."""
+        return hashlib.sha256((self.path / WEIGHTS).read_bytes()).hexdigest()
 
 
 def save_model(
@@ -117,4 +123,4 @@ def open_model(folder: Path) -> Opened:
         first = next((line.strip() for line in lines if not line.endswith(":")), lines[0])
         raise ModelError(f"{folder / WEIGHTS}: damaged, or not this recipe's: {first}; {CURE}") from None
     model.eval()
-    return Opened(folder.name, recipe, words, model, card)
+    return Opened(folder.name, recipe, words, model, card, folder)

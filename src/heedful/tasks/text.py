@@ -8,7 +8,6 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,12 +18,11 @@ from heedful.data.corpus import Corpus, open_corpus
 from heedful.data.readers import Pairs, TextPair, open_pairs, world_pairs
 from heedful.data.tokenizer import END, PAD, UNK, Tokenizer, learn_both
 from heedful.decoding import Beam, Greedy, Hypothesis, Method, Sample, search
-from heedful.errors import TraceError, TrainingError, nearest
+from heedful.errors import TrainingError, nearest
 from heedful.layers.copying import copy_entropy
 from heedful.layers.entropy import linear_entropy
 from heedful.layers.readout import Output
 from heedful.models import Seq2Seq, Stepped, Writer
-from heedful.record import Token, Trace
 from heedful.tasks import hard
 from heedful.training import Loss, Validation
 from heedful.training import Sample as Shown
@@ -260,31 +258,3 @@ def translate(model: Writer, lines: Sequence[str], words: Vocabularies, how: Dec
         spoken(best[0], line, words, model.alignment, how.replace_unknown)
         for best, line in zip(found, lines, strict=True)
     ]
-
-
-def trace(model: Writer, line: str, words: Vocabularies, how: DecodingConfig, name: str) -> Trace:
-    """The record of one output, weights of every site that looks at the source included."""
-    if model.alignment is None:
-        raise TraceError(f"{name} has no attention: its decoder never looks back; there is nothing to trace")
-    hypothesis = answer(model, [line], words, how, Watch(Detail.WEIGHTS))[0][0]
-    source = words.source.encode(line)
-    sites = [s for s in model.sites if s.kind == "cross"]
-    weights = {s.id: hypothesis.looks[s.id].double().numpy() for s in sites}
-    return Trace.make(
-        model=name,
-        source=_tokens(source, words.source, line),
-        target=_tokens(hypothesis.tokens, words.target),
-        logp=list(hypothesis.token_logp),
-        weights={site: np.asarray(w) for site, w in weights.items()},
-        sites=sites,
-        alignment=model.alignment,
-    )
-
-
-def _tokens(ids: Sequence[int], tokenizer: Tokenizer, line: str | None = None) -> list[Token]:
-    """Tokens as a reader would want them; an unknown word of the source is shown as it was typed."""
-    texts = tokenizer.tokens(ids)
-    if line is not None and tokenizer.kind == "word":
-        texts = [*line.split(), "</s>"]
-    roles = {END: "end", UNK: "unknown"}
-    return [Token(text=text, role=roles.get(i, "normal")) for text, i in zip(texts, ids, strict=True)]

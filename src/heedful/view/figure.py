@@ -1,67 +1,288 @@
-"""The alignment matrix as a picture: PNG, SVG or PDF by matplotlib."""
+"""Pictures of a trace by matplotlib: PNG, SVG or PDF."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import numpy as np
 
 from heedful.errors import TraceError, nearest
-from heedful.record import Trace
+from heedful.record import Matrix, Trace
+from heedful.view.labels import families
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg", ".pdf")
 NUMBERS_UP_TO = 400  # cells; a larger matrix is read by its colours
+LONG = 40  # words: a longer source goes on in the next panel
+COLOURS = "cividis"  # the same to the colour-blind, and in grey
+GOLD = "#d55e00"
+LEAST = 0.01  # weights below are not drawn as lines; how much is hidden is said
+LIKELY = 5  # words shown for each step
 
 
-def draw_alignment(trace: Trace, path: Path) -> None:
-    """Draw where each output word was read from. Gold links, where known, are rings."""
+def draw(
+    trace: Trace,
+    path: Path,
+    view: str = "alignment",
+    *,
+    site: str | None = None,
+    head: int | None = None,
+    words: bool = True,
+    specials: bool = True,
+) -> None:
+    """Draw a view of the trace. Either the whole picture is written or nothing."""
     if path.suffix.lower() not in FORMATS:
         raise TraceError(f"{path}: cannot draw as {path.suffix!r}; {nearest(path.suffix, FORMATS)}")
+    table = None if view in ("steps", "beam") else trace.table(site, head, words=words, specials=specials)
+    makers: dict[str, Callable[[], Figure]] = {
+        "alignment": lambda: alignment(_given(table)),
+        "lines": lambda: lines(_given(table)),
+        "heads": lambda: heads(trace, site, words, specials),
+        "steps": lambda: steps(trace),
+        "beam": lambda: beam(trace),
+    }
     matplotlib.use("Agg")
-    from matplotlib import patches, pyplot
+    from matplotlib import pyplot
 
-    matrix = trace.matrix()
-    count, wide = matrix.shape
-    with matplotlib.rc_context({"svg.fonttype": "none", "font.size": 11}):
-        figure, axes = pyplot.subplots(figsize=(2.2 + 0.62 * wide, 1.8 + 0.46 * count))
-        image = axes.imshow(matrix, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
-        axes.set_xticks(
-            range(wide), [t.text for t in trace.source], rotation=40, ha="left", rotation_mode="anchor"
-        )
-        axes.set_yticks(range(count), [t.text for t in trace.target])
-        axes.xaxis.tick_top()
-        axes.xaxis.set_label_position("top")
-        axes.set_xlabel("input word")
-        axes.set_ylabel("output word")
-        axes.tick_params(length=0)
-        for spine in axes.spines.values():
-            spine.set_visible(False)
-        axes.set_xticks(np.arange(wide + 1) - 0.5, minor=True)
-        axes.set_yticks(np.arange(count + 1) - 0.5, minor=True)
-        axes.grid(which="minor", color="white", linewidth=1.2)
-        axes.tick_params(which="minor", length=0)
-        if matrix.size <= NUMBERS_UP_TO:
-            for (row, column), weight in np.ndenumerate(matrix):
-                if weight >= 0.005:
-                    shade = "white" if weight > 0.55 else "black"
-                    axes.text(
-                        column,
-                        row,
-                        f"{weight:.2f}"[1 if weight < 0.995 else 0 :],
-                        ha="center",
-                        va="center",
-                        color=shade,
-                        fontsize=8,
-                    )
-        for source, target in trace.gold or ():
-            axes.add_patch(patches.Circle((source, target), 0.42, fill=False, color="#d55e00", linewidth=1.6))
-        figure.colorbar(image, ax=axes, label="weight", fraction=0.04, pad=0.02)
+    texts = [*trace.source.words, *trace.target.words, *(t.text for t in trace.target.tokens)]
+    settings: dict[Any, Any] = {
+        "svg.fonttype": "none",
+        "pdf.fonttype": 42,
+        "font.size": 11,
+        "font.family": families(texts),
+    }
+    with matplotlib.rc_context(settings):
+        figure = makers[view]()
         draft = path.with_name(f"{path.stem}.tmp{path.suffix}")
         try:
-            figure.savefig(draft, dpi=150, bbox_inches="tight")
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="Glyph")  # `families` has said it once
+                figure.savefig(draft, dpi=150, bbox_inches="tight")
             draft.replace(path)
         except OSError as error:
             raise TraceError(f"{path}: cannot be written: {error.strerror}") from None
         finally:
             pyplot.close(figure)
+
+
+def _given(table: Matrix | None) -> Matrix:
+    assert table is not None
+    return table
+
+
+def alignment(table: Matrix) -> Figure:
+    """Where each output word was read from, long sources in panels. Gold links, where known, are rings."""
+    from matplotlib import pyplot
+
+    count, wide = table.weights.shape
+    panels = max(1, -(-wide // LONG))
+    per_panel = -(-wide // panels)
+    height, width = 1.8 + 0.46 * count, 2.2 + 0.62 * min(wide, per_panel)
+    figure, grid = pyplot.subplots(panels, 1, figsize=(width, panels * height), squeeze=False)
+    for panel in range(panels):
+        part = slice(panel * per_panel, min((panel + 1) * per_panel, wide))
+        axes = grid[panel][0]
+        image = axes.imshow(table.weights[:, part], cmap=COLOURS, vmin=0.0, vmax=1.0, aspect="auto")
+        _labelled(axes, table.rows, table.columns[part])
+        if table.weights.size <= NUMBERS_UP_TO:
+            _numbers(axes, table.weights[:, part])
+        for row, column in table.gold:
+            if part.start <= column < part.stop:
+                _ring(axes, column - part.start, row)
+        figure.colorbar(image, ax=axes, label="weight", fraction=0.04, pad=0.02)
+    return figure
+
+
+def _labelled(axes: Axes, rows: list[str], columns: list[str], small: bool = False) -> None:
+    size: dict[str, Any] = {"fontsize": 7} if small else {}
+    axes.set_xticks(
+        range(len(columns)),
+        columns,
+        rotation=40,
+        ha="left",
+        rotation_mode="anchor",
+        **size,
+    )
+    axes.set_yticks(range(len(rows)), rows, **size)
+    axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.set_xticks(np.arange(len(columns) + 1) - 0.5, minor=True)
+    axes.set_yticks(np.arange(len(rows) + 1) - 0.5, minor=True)
+    axes.grid(which="minor", color="white", linewidth=0.4 if small else 1.2)
+    axes.tick_params(which="minor", length=0)
+    if not small:
+        axes.set_xlabel("input word")
+        axes.set_ylabel("output word")
+
+
+def _numbers(axes: Axes, weights: np.ndarray) -> None:
+    for (row, column), weight in np.ndenumerate(weights):
+        if weight >= 0.005:
+            text = f"{weight:.2f}"[1 if weight < 0.995 else 0 :]
+            shade = "black" if weight > 0.55 else "white"
+            axes.text(column, row, text, ha="center", va="center", color=shade, fontsize=8)
+
+
+def _ring(axes: Axes, column: int, row: int) -> None:
+    from matplotlib import patches
+
+    axes.add_patch(patches.Circle((column, row), 0.42, fill=False, color=GOLD, linewidth=1.6))
+
+
+def lines(table: Matrix) -> Figure:
+    """Source above, output below; a line's strength is its weight. What is too faint is said in words."""
+    from matplotlib import pyplot
+
+    wide = max(len(table.rows), len(table.columns))
+    figure, axes = pyplot.subplots(figsize=(1.5 + 0.75 * wide, 3.2))
+    above = _spread(len(table.columns), wide)
+    below = _spread(len(table.rows), wide)
+    gold = set(table.gold)
+    for (row, column), weight in np.ndenumerate(table.weights):
+        if weight >= LEAST:
+            colour = GOLD if (row, column) in gold else "#00204d"
+            axes.plot(
+                [above[column], below[row]],
+                [1, 0],
+                color=colour,
+                alpha=min(1.0, float(weight)),
+                lw=2.2 * weight + 0.3,
+            )
+    for place, word in zip(above, table.columns, strict=True):
+        axes.text(place, 1.05, word, ha="center", va="bottom")
+    for place, word in zip(below, table.rows, strict=True):
+        axes.text(place, -0.05, word, ha="center", va="top")
+    hidden = table.weights[table.weights < LEAST].sum() / max(1, len(table.rows))
+    axes.text(0, 1.28, "input words", color="#555555", fontsize=9)
+    axes.text(
+        0,
+        -0.32,
+        f"output words; lines under {LEAST:.0%} hide {hidden:.1%} of the weight",
+        color="#555555",
+        fontsize=9,
+    )
+    axes.set(xlim=(-0.5, wide - 0.5), ylim=(-0.35, 1.35))
+    axes.axis("off")
+    return figure
+
+
+def _spread(count: int, wide: int) -> np.ndarray:
+    return np.linspace(0, wide - 1, count) if count > 1 else np.array([(wide - 1) / 2])
+
+
+def heads(trace: Trace, site: str | None, words: bool, specials: bool) -> Figure:
+    """A small matrix for every head: of one site, or of every site of the alignment's kind."""
+    from matplotlib import pyplot
+
+    first = trace.looks(site)
+    rows = [first] if site else [looks for looks in trace.sites if looks.kind == first.kind]
+    most = max(looks.heads for looks in rows)
+    figure, grid = pyplot.subplots(
+        len(rows), most, figsize=(0.6 + 2.0 * most, 0.5 + 1.9 * len(rows)), squeeze=False
+    )
+    for down, looks in enumerate(rows):
+        for across in range(most):
+            axes = grid[down][across]
+            if across >= looks.heads:
+                axes.axis("off")
+                continue
+            table = trace.table(looks.site, across, words=words, specials=specials)
+            axes.imshow(table.weights, cmap=COLOURS, vmin=0.0, vmax=1.0, aspect="auto")
+            spread = _entropy(table.weights)
+            axes.set_title(f"{looks.site}, head {across}\nspread {spread:.0%}", fontsize=7)
+            axes.set_xticks([])
+            axes.set_yticks([])
+    figure.supxlabel("input words", fontsize=9)
+    figure.supylabel("output words", fontsize=9)
+    return figure
+
+
+def _entropy(weights: np.ndarray) -> float:
+    """The mean entropy of the rows over that of uniform weights."""
+    rows = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-12)
+    found = -(rows * np.log(np.maximum(rows, 1e-12))).sum(axis=1)
+    return float(found.mean() / np.log(max(2, weights.shape[1])))
+
+
+def steps(trace: Trace) -> Figure:
+    """For every step the words that were likely, and what was written."""
+    from matplotlib import pyplot
+
+    count = len(trace.steps)
+    if not any(step.top for step in trace.steps):
+        raise TraceError("this trace does not say which words were likely")
+    across = min(count, 5)
+    down = -(-count // across)
+    figure, grid = pyplot.subplots(down, across, figsize=(2.6 * across, 0.6 + 1.5 * down), squeeze=False)
+    for t, axes in enumerate(grid.flat):
+        if t >= count:
+            axes.axis("off")
+            continue
+        likely = trace.steps[t].top[:LIKELY]
+        chosen = trace.target.tokens[t]
+        colours = ["#00204d" if top.id == chosen.id else "#a8a8a8" for top in likely]
+        axes.barh(range(len(likely)), [np.exp(top.logp) for top in likely], color=colours)
+        axes.set_yticks(range(len(likely)), [top.text for top in likely], fontsize=8)
+        axes.invert_yaxis()
+        axes.set_xlim(0, 1)
+        axes.set_title(f"{t + 1}: {chosen.text}", fontsize=9)
+        axes.tick_params(labelsize=7, length=0)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.supxlabel("probability of the next word (dark: written)", fontsize=9)
+    figure.tight_layout()
+    return figure
+
+
+def beam(trace: Trace) -> Figure:
+    """The tree of a beam: a node a token, dark where the best output passed, × where dropped."""
+    from matplotlib import pyplot
+
+    tree = trace.beam
+    if tree is None:
+        raise TraceError("this trace has no beam: make it with --beam 5")
+    best: set[int] = set()
+    at = tree.best[0] if tree.best else -1
+    while at >= 0:
+        best.add(at)
+        at = tree.nodes[at].parent
+    last = max(node.t for node in tree.nodes)
+    place: dict[int, tuple[float, float]] = {-1: (-1.0, 0.0)}
+    by_step: dict[int, int] = {}
+    for node in tree.nodes:
+        place[node.id] = (float(node.t), -float(by_step.get(node.t, 0)))
+        by_step[node.t] = by_step.get(node.t, 0) + 1
+    figure, axes = pyplot.subplots(figsize=(2.0 + 1.1 * (last + 2), 1.0 + 0.55 * tree.size))
+    for node in tree.nodes:
+        (x0, y0), (x1, y1) = place[node.parent], place[node.id]
+        mine = node.id in best
+        colour = "#00204d" if mine else "#9a9a9a"
+        axes.plot(
+            [x0, x1],
+            [y0, y1],
+            color=colour,
+            lw=0.6 + 3 * np.exp(node.logp),
+            alpha=1.0 if mine else 0.5,
+            zorder=1,
+        )
+        mark = {"done": " ■", "dropped": " ×", "alive": ""}[node.state]
+        axes.text(
+            x1, y1, node.text + mark, ha="center", va="center", fontsize=8, color=colour,
+            bbox={"boxstyle": "round,pad=0.15", "fc": "white", "ec": colour, "lw": 1.2 if mine else 0.5},
+            zorder=2,
+        )  # fmt: skip
+    axes.text(
+        -1, 0.62, "dark: the best output; ×: dropped; ■: ended; a line's width: probability", fontsize=8
+    )
+    axes.set(xlim=(-1.3, last + 0.8), ylim=(-tree.size + 0.4, 0.9))
+    axes.axis("off")
+    return figure

@@ -15,14 +15,21 @@ CELL = 7
 LEGEND = "rows: output words; columns: input words; numbers: weight in hundredths"
 
 
-def alignment_text(trace: Trace, width: int = 100, blocks: bool = True) -> Text:
+def alignment_text(
+    trace: Trace,
+    width: int = 100,
+    blocks: bool = True,
+    *,
+    site: str | None = None,
+    head: int | None = None,
+    words: bool = True,
+    specials: bool = True,
+) -> Text:
     """One row per output word, one column per input word; wide matrices are split into panels.
 
     The number is the weight in hundredths; `·` is less than half of one.
     """
-    matrix = trace.matrix()
-    rows = [token.text for token in trace.target]
-    columns = [token.text for token in trace.source]
+    rows, columns, matrix, _ = trace.table(site, head, words=words, specials=specials)
     label = min(max((len(r) for r in rows), default=0), 18)
     panels = -(-len(columns) // max(1, (width - label - 2) // CELL))
     per_panel = -(-len(columns) // panels)  # all of about one width, rather than a last one of a word

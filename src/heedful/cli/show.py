@@ -1,0 +1,78 @@
+"""`heedful show` on the terminal, as a picture, or as another format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from heedful.errors import TraceError, nearest
+from heedful.record import Trace, pharaoh, to_csv, to_npz, trace_links
+
+VIEWS = ("alignment", "lines", "heads", "steps", "beam")
+EXPORTS = (".csv", ".npz", ".links")
+
+
+class Chosen(NamedTuple):
+    """Which picture, and of what."""
+
+    view: str
+    site: str | None
+    head: int | None
+    words: bool
+    specials: bool
+
+
+def run(file: Path, out: Path | None, chosen: Chosen) -> None:
+    if chosen.view not in VIEWS:
+        raise TraceError(f'--view "{chosen.view}": no such view; {nearest(chosen.view, VIEWS)}')
+    trace = Trace.load(file)
+    if out is None:
+        _print(trace, chosen)
+    elif out.suffix in EXPORTS:
+        _export(trace, out, chosen)
+    else:
+        from heedful.view.figure import draw
+
+        draw(
+            trace,
+            out,
+            chosen.view,
+            site=chosen.site,
+            head=chosen.head,
+            words=chosen.words,
+            specials=chosen.specials,
+        )
+
+
+def _print(trace: Trace, chosen: Chosen) -> None:
+    from rich.console import Console
+
+    from heedful.view import alignment_text
+
+    if chosen.view not in ("alignment",):
+        raise TraceError(f"{chosen.view} is drawn to a file: add -o {chosen.view}.png")
+    console = Console(highlight=False)
+    text = alignment_text(
+        trace,
+        console.width,
+        "utf" in console.encoding.lower(),
+        site=chosen.site,
+        head=chosen.head,
+        words=chosen.words,
+        specials=chosen.specials,
+    )
+    console.print(text, end="", soft_wrap=True)
+
+
+def _export(trace: Trace, out: Path, chosen: Chosen) -> None:
+    try:
+        if out.suffix == ".npz":
+            to_npz(trace, out)
+        elif out.suffix == ".csv":
+            out.write_text(to_csv(trace, chosen.site, words=chosen.words), encoding="utf-8")
+        else:
+            out.write_text(
+                pharaoh(trace_links(trace, site=chosen.site, head=chosen.head)) + "\n", encoding="utf-8"
+            )
+    except OSError as error:
+        raise TraceError(f"{out}: cannot be written: {error.strerror}") from None

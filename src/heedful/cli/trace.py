@@ -1,0 +1,101 @@
+"""`heedful trace` on the terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+from heedful.errors import DataError, TraceError, nearest
+from heedful.record import Trace
+from heedful.record.links import parse_links
+from heedful.record.trace import Level
+from heedful.tasks.bundled import find
+from heedful.tasks.folder import open_model
+from heedful.tasks.tracing import Wanted, replayed, trace_line
+from heedful.tasks.use import fitting, open_models
+from heedful.trace import edit_of
+
+
+class Asked(NamedTuple):
+    text: str
+    target: str | None
+    reference: str | None
+    gold: str | None
+    changes: tuple[str, ...]
+    detail: str
+    replay: bool
+
+
+def run(asked: Asked, model: Path | None, how: Mapping[str, Any], out: Path) -> None:
+    levels: tuple[Level, ...] = get_args(Level)
+    if asked.detail not in levels:
+        raise TraceError(f'--detail "{asked.detail}": no such detail; {nearest(asked.detail, levels)}')
+    level = levels[levels.index(asked.detail)]
+    edits = [edit_of(text) for text in asked.changes]
+    (folder,) = find([] if model is None else [model], "translate")
+    line = _line(asked.text, folder)
+    opened = open_model(folder)
+    decoding = opened.recipe.decoding.model_copy(update={"n_best": 1, **how})
+    gold = None if asked.gold is None else parse_links(asked.gold).gold()
+    wanted = Wanted(line, level, asked.target, asked.reference, gold)
+    made = trace_line(opened, wanted, decoding)
+    if edits:
+        parent = made
+        made = trace_line(
+            opened, Wanted(line, level, asked.target, asked.reference, gold, edits, parent), decoding
+        )
+        print(side_by_side(parent, made))
+    else:
+        print(made.target.text)
+    if asked.replay:
+        made = replayed(made, folder)
+        print(_said(made))
+    made.save(out)
+
+
+def _line(text: str, folder: Path) -> str:
+    if not text.strip():
+        raise DataError("there is nothing to trace in an empty sentence")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:  # what a shell gave us, bytes that are no text
+        raise DataError(f"the sentence is not UTF-8 (character {error.start + 1})") from None
+    (line,) = fitting(open_models([folder]), [text])
+    if not line:
+        raise DataError("nothing of the sentence is left to trace")
+    return line
+
+
+def side_by_side(before: Trace, after: Trace) -> str:
+    """The likeliest words of each step, before and after; steps that differ are marked."""
+    rows = [("step", "before", "after")]
+    for t in range(max(len(before.steps), len(after.steps))):
+        old, new = (_likeliest(trace, t) for trace in (before, after))
+        mark = "*" if old.split(" ")[0] != new.split(" ")[0] else " "
+        rows.append((f"{mark} {t}", old, new))
+    wide = [max(len(row[i]) for row in rows) for i in range(3)]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, wide, strict=True)).rstrip() for row in rows]
+    return "\n".join([*lines, f"before: {before.target.text}", f"after:  {after.target.text}"])
+
+
+def _likeliest(trace: Trace, t: int) -> str:
+    if t >= len(trace.steps):
+        return "–"
+    token, step = trace.target.tokens[t], trace.steps[t]
+    others = " ".join(f"{top.text} {math.exp(top.logp):.2f}" for top in step.top[:3] if top.id != token.id)
+    return f"{token.text} {math.exp(step.logp):.2f}" + (f" ({others})" if others else "")
+
+
+def _said(trace: Trace) -> str:
+    assert trace.checks is not None
+    parts = {
+        "scores": trace.checks.score,
+        "softmax": trace.checks.softmax,
+        "context": trace.checks.context,
+        "read-out": trace.checks.said,
+        "output": trace.checks.output,
+    }
+    told = ", ".join(f"{name} {value:.1e}" for name, value in parts.items() if value is not None)
+    return f"computed again in plain loops, largest differences: {told}"

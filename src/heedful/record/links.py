@@ -1,0 +1,121 @@
+"""Word links: Pharaoh files, and from weights to links."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from heedful.errors import DataError
+from heedful.record.trace import NO_WORD, Gold, Trace
+
+Link = tuple[int, int]  # source word, target word, from 0
+Reading = Literal["naive", "shift"]
+
+
+class Links(NamedTuple):
+    """A sentence's links; possible ones include the sure."""
+
+    sure: frozenset[Link]
+    possible: frozenset[Link]
+
+    def gold(self) -> Gold:
+        return Gold(sure=sorted(self.sure), possible=sorted(self.possible))
+
+
+def parse_links(line: str, base: int = 0) -> Links:
+    """
+    >>> links = parse_links("0-0 1p2")
+    >>> sorted(links.sure), sorted(links.possible)
+    ([(0, 0)], [(0, 0), (1, 2)])
+    """
+    sure, possible = set(), set()
+    for text in line.split():
+        mark = "p" if "p" in text else "-"
+        left, _, right = text.partition(mark)
+        try:
+            link = int(left) - base, int(right) - base
+        except ValueError:
+            raise DataError(f'"{text}": expected a link such as 3-4, or 3p4 for a possible one') from None
+        if min(link) < 0:
+            raise DataError(f'"{text}": counts from {link[0] + base}, but words count from {base} here')
+        possible.add(link)
+        if mark == "-":
+            sure.add(link)
+    return Links(frozenset(sure), frozenset(possible))
+
+
+def read_links(path: Path, base: int = 0) -> list[Links]:
+    """One line a sentence."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: not UTF-8 text") from None
+    found = []
+    for number, line in enumerate(lines, 1):
+        try:
+            found.append(parse_links(line, base))
+        except DataError as error:
+            raise DataError(f"{path}, line {number}: {error}") from None
+    return found
+
+
+def pharaoh(links: Iterable[Link]) -> str:
+    """
+    >>> pharaoh([(1, 0), (0, 0)])
+    '0-0 1-0'
+    """
+    return " ".join(f"{source}-{target}" for source, target in sorted(links))
+
+
+def trace_links(
+    trace: Trace, how: Reading = "naive", site: str | None = None, head: int | None = None
+) -> set[Link]:
+    """For each output word the source word that its weights favour: special tokens left out, pieces folded.
+
+    `naive` reads the step that wrote the word, `shift` the first whose query has read it (the model says how
+    many steps later that is); the last words of an output may have no such step, and are read naively.
+    """
+    matrix = trace.matrix(site, head)
+    if how == "shift":
+        later = np.minimum(np.arange(len(matrix)) + trace.shift, len(matrix) - 1)
+        matrix = matrix[later]
+    rows: dict[int, list[int]] = {}
+    for at, token in enumerate(trace.target.tokens):
+        if token.word != NO_WORD:
+            rows.setdefault(token.word, []).append(at)
+    columns: dict[int, list[int]] = {}
+    for at, token in enumerate(trace.source.tokens):
+        if token.word != NO_WORD:
+            columns.setdefault(token.word, []).append(at)
+    links: set[Link] = set()
+    for target, pieces in rows.items():
+        mass = {s: float(matrix[np.ix_(pieces, at)].sum(axis=1).mean()) for s, at in columns.items()}
+        if mass:
+            links.add((max(mass, key=lambda s: mass[s]), target))
+    return links
+
+
+def to_csv(trace: Trace, site: str | None = None, *, words: bool = True) -> str:
+    """One row an output word, one column a source word."""
+    table = trace.table(site, words=words)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["", *table.columns])
+    for label, row in zip(table.rows, table.weights, strict=True):
+        writer.writerow([label, *(f"{weight:.6g}" for weight in row)])
+    return out.getvalue()
+
+
+def to_npz(trace: Trace, path: Path) -> None:
+    """Every array of the trace by name, with the tokens of both sides."""
+    arrays = {name.replace("/", "."): tensor.array() for name, tensor in trace.tensors.items()}
+    source = np.array([token.text for token in trace.source.tokens])
+    target = np.array([token.text for token in trace.target.tokens])
+    np.savez(path, source_tokens=source, target_tokens=target, **arrays)  # type: ignore[arg-type]

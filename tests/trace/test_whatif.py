@@ -1,0 +1,128 @@
+"""What if it had looked elsewhere: edits do what they say, and nothing before them changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import small
+from heedful.cli.trace import side_by_side
+from heedful.config import DecodingConfig
+from heedful.errors import TraceError
+from heedful.record import Gold, Trace
+from heedful.tasks.folder import Opened
+from heedful.tasks.tracing import Wanted, replayed, trace_line
+from heedful.trace import edit_of
+
+LINE = "the red cat sees a small dog"
+HOW = DecodingConfig(max_length=8)
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Opened:
+    return small.folder(tmp_path / "model", small.preset("cgru"))
+
+
+def edited(opened: Opened, *texts: str, gold: Gold | None = None) -> tuple[Trace, Trace]:
+    parent = trace_line(opened, Wanted(LINE, "full", gold=gold), HOW)
+    wanted = Wanted(LINE, "full", gold=gold, edits=[edit_of(t) for t in texts], parent=parent)
+    return parent, trace_line(opened, wanted, HOW)
+
+
+def test_all_weight_on_one_word(opened: Opened) -> None:
+    before, after = edited(opened, "onehot:step=2,position=4")
+    assert after.parent == before.id
+    assert after.id != before.id
+    assert after.weights()[2, 0].tolist() == [0, 0, 0, 0, 1, 0, 0, 0]
+    assert np.allclose(after.weights()[:2], before.weights()[:2]), "what came before is as it was"
+    assert [t.id for t in after.target.tokens[:2]] == [t.id for t in before.target.tokens[:2]]
+    assert after.steps[2].logp != pytest.approx(before.steps[2].logp)
+    checks = replayed(after, opened.path).checks
+    assert checks is not None
+    assert max(checks.context or 1, checks.output or 1) < 1e-5, "an edited trace can be computed again too"
+
+
+def test_a_weight_is_set_and_the_others_scaled(opened: Opened) -> None:
+    before, after = edited(opened, "set:step=0,position=1,value=0.8")
+    old, new = before.weights()[0, 0], after.weights()[0, 0]
+    assert new[1] == pytest.approx(0.8)
+    others = [i for i in range(len(old)) if i != 1]
+    assert np.allclose(new[others], old[others] * 0.2 / old[others].sum(), atol=1e-6)
+
+
+def test_a_word_is_not_read(opened: Opened) -> None:
+    _, after = edited(opened, "zero:position=3")
+    assert after.weights()[:, 0, 3].tolist() == [0] * len(after.steps)
+    assert np.allclose(after.weights().sum(axis=-1), 1, atol=1e-6)
+
+
+def test_uniform_and_permuted(opened: Opened) -> None:
+    _, uniform = edited(opened, "uniform")
+    assert np.allclose(uniform.weights(), 1 / 8)
+    before, permuted = edited(opened, "permute:step=0")
+    assert np.allclose(np.sort(permuted.weights()[0]), np.sort(before.weights()[0]))
+    assert not np.allclose(permuted.weights()[0], before.weights()[0])
+
+
+def test_gold_where_it_is_known(opened: Opened) -> None:
+    _, after = edited(opened, "gold", gold=Gold(sure=[(2, 1), (1, 1)]))
+    assert after.weights()[1, 0].tolist() == [0, 0.5, 0.5, 0, 0, 0, 0, 0]
+    with pytest.raises(TraceError, match="no gold alignment"):
+        edited(opened, "gold")
+
+
+def test_a_head_is_masked(tmp_path: Path) -> None:
+    opened = small.folder(tmp_path / "t", small.preset("transformer"))
+    _, after = edited(opened, "mask-head@dec.2.cross:head=1")
+    weights = after.weights("dec.2.cross")
+    assert not weights[:, 1].any()
+    assert weights[:, 0].any()
+
+
+def test_the_source_and_the_beginning_can_be_changed(opened: Opened) -> None:
+    _, after = edited(opened, "source:position=2,text=dog")
+    assert after.source.words == ["the", "red", "dog", "sees", "a", "small", "dog"]
+    _, erased = edited(opened, "source:position=0")
+    assert erased.source.words == LINE.split()[1:]
+    _, forced = edited(opened, "prefix:text=le chat")
+    assert forced.target.words[:2] == ["le", "chat"]
+    assert [step.forced for step in forced.steps[:3]] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("unifrom", 'no edit is called "unifrom"; did you mean "uniform"'),
+        ("onehot", "onehot needs position"),
+        ("set:position=1,value=2", "a weight is between 0 and 1"),
+        ("zero:position=x", 'position = "x" is not a number'),
+        ("zero:place=1", '"place=1" is not KEY=VALUE; keys: step'),
+    ],
+)
+def test_a_mistake_in_an_edit_is_told(text: str, words: str) -> None:
+    with pytest.raises(TraceError, match=words):
+        edit_of(text)
+
+
+def test_places_that_are_not_there(opened: Opened) -> None:
+    with pytest.raises(TraceError, match="position 9: the source has 0 to 7"):
+        edited(opened, "onehot:position=9")
+    with pytest.raises(TraceError, match="there is no word 7; the sentence has 0 to 6"):
+        edited(opened, "source:position=7")
+    with pytest.raises(TraceError, match="head 1: this site has 0 to 0"):
+        edited(opened, "mask-head:head=1")
+
+
+def test_a_model_that_never_looks_has_nothing_to_change(tmp_path: Path) -> None:
+    opened = small.folder(tmp_path / "s", small.preset("seq2seq"))
+    with pytest.raises(TraceError, match="never looks back"):
+        edited(opened, "uniform")
+
+
+def test_side_by_side(opened: Opened) -> None:
+    before, after = edited(opened, "onehot:step=1,position=0")
+    text = side_by_side(before, after)
+    assert text.splitlines()[0].split() == ["step", "before", "after"]
+    assert f"before: {before.target.text}" in text
