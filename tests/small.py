@@ -60,6 +60,7 @@ MORE: list[tuple[str, dict[str, Any]]] = [
     ("rnnsearch", {"copying": True}),
     ("luong", {"copying": True, "encoder__read_end": False, "attention__read_end": True}),
     ("transformer", {"copying": True, "tie": "all"}),
+    ("transformer", {"encoder__read_end": False}),
     ("abs", {"copying": True}),
     ("seq2seq", {"copying": True}),
 ]

@@ -108,7 +108,7 @@ def _site(
         for name in ("centre", "sample"):
             if name in look.extra:
                 extra[name] = keep(name, look.extra[name][0].float(), query, "H")
-        mask = _mask(site, stepped, batch)
+        mask = _mask(model, site, stepped, batch)
         if not bool(mask.all()):
             named["mask"] = keep("mask", mask, key)
     return site_looks(site, asks=asks, reads=reads, extra=extra, **named)
@@ -131,9 +131,9 @@ def _values(model: Seq2Seq, site: Site, look: Look, stepped: Stepped) -> Tensor:
     return layer.self_attention.prepare(given, torch.ones(given.shape[:2], dtype=torch.bool)).values
 
 
-def _mask(site: Site, stepped: Stepped, batch: TextBatch) -> Tensor:
+def _mask(model: Seq2Seq, site: Site, stepped: Stepped, batch: TextBatch) -> Tensor:
     memory = stepped.state.memory.get(site.id, stepped.state.cache.get(site.id))
-    return batch.source.keep[0] if memory is None else memory.keep[0]
+    return model.readable(batch)[0] if memory is None else memory.keep[0]
 
 
 def _steps(model: Seq2Seq, stepped: Stepped, asked: Asked, name_of: Callable[[int], str]) -> list[Step]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FORMATS = (".png", ".svg", ".pdf")
 NUMBERS_UP_TO = 400  # cells; a larger matrix is read by its colours
 LONG = 40  # words: a longer source goes on in the next panel
-COLOURS = "cividis"  # the same to the colour-blind, and in grey
+COLOURS = "Blues"  # more is further from the page, to the colour-blind and in grey too
 GOLD = "#d55e00"
 LEAST = 0.01  # weights below are not drawn as lines; how much is hidden is said
 LIKELY = 5  # words shown for each step
@@ -129,7 +129,7 @@ def _numbers(axes: Axes, weights: np.ndarray) -> None:
     for (row, column), weight in np.ndenumerate(weights):
         if weight >= 0.005:
             text = f"{weight:.2f}"[1 if weight < 0.995 else 0 :]
-            shade = "black" if weight > 0.55 else "white"
+            shade = "white" if weight > 0.55 else "black"
             axes.text(column, row, text, ha="center", va="center", color=shade, fontsize=8)
 
 
@@ -188,7 +188,11 @@ def heads(trace: Trace, site: str | None, words: bool, specials: bool) -> Figure
     rows = [first] if site else [looks for looks in trace.sites if looks.kind == first.kind]
     most = max(looks.heads for looks in rows)
     figure, grid = pyplot.subplots(
-        len(rows), most, figsize=(0.6 + 2.0 * most, 0.5 + 1.9 * len(rows)), squeeze=False
+        len(rows),
+        most,
+        figsize=(0.6 + 2.0 * most, 0.6 + 2.1 * len(rows)),
+        squeeze=False,
+        layout="constrained",
     )
     for down, looks in enumerate(rows):
         for across in range(most):
@@ -202,6 +206,7 @@ def heads(trace: Trace, site: str | None, words: bool, specials: bool) -> Figure
             axes.set_title(f"{looks.site}, head {across}\nspread {spread:.0%}", fontsize=7)
             axes.set_xticks([])
             axes.set_yticks([])
+            axes.spines[:].set_color("#bbbbbb")
     figure.supxlabel("input words", fontsize=9)
     figure.supylabel("output words", fontsize=9)
     return figure
