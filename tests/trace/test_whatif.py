@@ -126,3 +126,18 @@ def test_side_by_side(opened: Opened) -> None:
     text = side_by_side(before, after)
     assert text.splitlines()[0].split() == ["step", "before", "after"]
     assert f"before: {before.target.text}" in text
+
+
+@pytest.mark.parametrize("preset", ["cgru", "luong", "transformer", "conv-conv", "abs"])
+def test_the_lattice_is_what_single_edits_give(tmp_path: Path, preset: str) -> None:
+    opened = small.folder(tmp_path / "l", small.preset(preset))
+    parent = trace_line(opened, Wanted(LINE, "weights", lattice=True), HOW)
+    places = 7 if preset == "luong" else 8  # the end token may not be read
+    assert len(parent.whatif) == len(parent.steps) * places * 2
+    for found in (parent.whatif[3], parent.whatif[places * 2 + places + 1]):
+        edit = edit_of(f"{found.op}:step={found.step},position={found.position}")
+        after = trace_line(opened, Wanted(LINE, "weights", edits=[edit], parent=parent), HOW)
+        step = after.steps[found.step]
+        assert [top.id for top in found.top[:3]] == [top.id for top in step.top[:3]]
+        assert [t.logp for t in found.top[:3]] == pytest.approx([t.logp for t in step.top[:3]], abs=1e-4)
+        assert 0 <= found.tvd <= 1

@@ -262,6 +262,9 @@ def trace(
     replay: Annotated[
         bool, typer.Option(help="Compute it all again in plain loops, and write down how far apart.")
     ] = False,
+    what_if: Annotated[
+        bool, typer.Option("--what-if", help="Also what each position would change, for the page.")
+    ] = False,
     out: Annotated[
         Path, typer.Option("-o", "--out", help="Where the trace goes (JSON).", show_default=False)
     ],
@@ -275,7 +278,7 @@ def trace(
         "seed": seed,
     }
     how = {key: value for key, value in asked.items() if value is not None}
-    run(Asked(text, target, reference, gold, tuple(change or ()), detail, replay), model, how, out)
+    run(Asked(text, target, reference, gold, tuple(change or ()), detail, replay, what_if), model, how, out)
 
 
 @app.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -26,6 +27,7 @@ class Asked(NamedTuple):
     changes: tuple[str, ...]
     detail: str
     replay: bool
+    lattice: bool
 
 
 def run(asked: Asked, model: Path | None, how: Mapping[str, Any], out: Path) -> None:
@@ -39,13 +41,11 @@ def run(asked: Asked, model: Path | None, how: Mapping[str, Any], out: Path) -> 
     opened = open_model(folder)
     decoding = opened.recipe.decoding.model_copy(update={"n_best": 1, **how})
     gold = None if asked.gold is None else parse_links(asked.gold).gold()
-    wanted = Wanted(line, level, asked.target, asked.reference, gold)
+    wanted = Wanted(line, level, asked.target, asked.reference, gold, lattice=asked.lattice)
     made = trace_line(opened, wanted, decoding)
     if edits:
         parent = made
-        made = trace_line(
-            opened, Wanted(line, level, asked.target, asked.reference, gold, edits, parent), decoding
-        )
+        made = trace_line(opened, replace(wanted, edits=edits, parent=parent), decoding)
         print(side_by_side(parent, made))
     else:
         print(made.target.text)

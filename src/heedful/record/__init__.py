@@ -19,6 +19,7 @@ from heedful.record.trace import (
     Top,
     Trace,
     Tree,
+    WhatIf,
     json_schema,
     site_looks,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "Top",
     "Trace",
     "Tree",
+    "WhatIf",
     "json_schema",
     "pharaoh",
     "read_links",

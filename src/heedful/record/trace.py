@@ -139,6 +139,16 @@ class Edit(_Part):
     text: str | None = None
 
 
+class WhatIf(_Part):
+    """What would have been likely at a step if a source position had all weight, or none."""
+
+    op: Literal["onehot", "zero"]
+    step: int
+    position: int
+    tvd: float  # total variation distance between the word distributions, 0 to 1
+    top: list[Top]
+
+
 class Checks(_Part):
     """Largest differences between what was recorded and what was computed again; None: not computed."""
 
@@ -198,6 +208,7 @@ class Trace(_Part):
     combine: dict[str, str] = {}  # what the read-out was given, by name, and `said`, what it gave
     beam: Tree | None = None
     edits: list[Edit] = []
+    whatif: list[WhatIf] = []  # for pages that have no model to ask
     checks: Checks | None = None
     tests: dict[str, Any] = {}
 

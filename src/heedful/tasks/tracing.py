@@ -23,6 +23,7 @@ from heedful.tasks.folder import WEIGHTS, Opened
 from heedful.tasks.text import method
 from heedful.trace import Captured, capture, check, replay
 from heedful.trace.capture import Asked
+from heedful.trace.lattice import lattice
 from heedful.trace.tree import tree_of
 from heedful.trace.whatif import change_of
 
@@ -41,6 +42,7 @@ class Wanted:
     edits: Sequence[Edit] = ()
     parent: Trace | None = None
     seed: int = 1
+    lattice: bool = False  # with what every position would have changed
 
 
 def trace_line(opened: Opened, wanted: Wanted, how: DecodingConfig) -> Trace:
@@ -77,7 +79,8 @@ def trace_line(opened: Opened, wanted: Wanted, how: DecodingConfig) -> Trace:
     made = made.model_copy(
         update={"decode": decode, "beam": tree, "tensors": {**made.tensors, **packed}}
     ).signed()
-    return made.model_copy(update={"checks": check(made)})
+    found = lattice(model, source, written, words.target.shown) if wanted.lattice else []
+    return made.model_copy(update={"checks": check(made), "whatif": found})
 
 
 def replayed(trace: Trace, folder: Path) -> Trace:
