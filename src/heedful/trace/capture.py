@@ -6,6 +6,7 @@ watched: so every way of decoding has the same record, and its numbers belong to
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -48,7 +49,8 @@ class Asked(NamedTuple):
 
 @torch.inference_mode()
 def capture(model: Seq2Seq, asked: Asked, name_of: Callable[[int], str]) -> Captured:
-    """Write the tokens once more and record it."""
+    """Write the tokens once more, in double precision, and record it."""
+    model = copy.deepcopy(model).double()
     batch = collate([Encoded(list(asked.source), list(asked.written))])
     level = Detail.WEIGHTS if asked.detail == "weights" else Detail.FULL
     stepped = model.score(batch, Watch(level, edit=asked.change))
