@@ -236,6 +236,44 @@ def bench(
     run(model or [], file, lines, rounds, threads, json)
 
 
+@app.command()
+def measure(
+    *,
+    model: Models = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option("--data", help="A TSV, or twice: source and target (default: the recipe's)."),
+    ] = None,
+    split: Annotated[str, typer.Option(help="Of the recipe's data: train, valid or test.")] = "test",
+    gold: Annotated[
+        Path | None, typer.Option(help="Gold word links, a line a pair (3-4 sure, 3p4 possible).")
+    ] = None,
+    gold_base: Annotated[int, typer.Option(min=0, max=1, help="The first word's number in it.")] = 0,
+    links: Annotated[Path | None, typer.Option(help="Links to be scored against --gold; no model.")] = None,
+    limit: Annotated[int, typer.Option(min=0, help="Only the first so many pairs; 0: all.")] = 500,
+    test: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--test",
+            help="correlation, permutation, uniform, erasure, words, counterfactual (slow), all or none.",
+        ),
+    ] = None,
+    steps: Annotated[int, typer.Option(min=1, help="Decisions drawn from each sentence.")] = 4,
+    seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 1,
+    json: Annotated[bool, typer.Option("--json", help="All numbers.")] = False,
+) -> None:
+    """Measure where a model looks: against gold, and whether it matters (the honesty tests)."""
+    from heedful.cli.measure import run, score_links
+    from heedful.errors import DataError
+
+    if links is not None:
+        if gold is None:
+            raise DataError("--links: needs --gold, the file to score against")
+        score_links(links, gold, gold_base, json)
+        return
+    run(model or [], data or [], split, gold, gold_base, limit, test or [], steps, seed, json)
+
+
 Detail = Annotated[
     str, typer.Option(help="weights; steps: what they were made from, too; full: of every site.")
 ]

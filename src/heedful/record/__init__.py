@@ -1,6 +1,15 @@
 """What is written down about a look: sites, traces, links. Numpy and pydantic only: it loads at once."""
 
-from heedful.record.links import Links, pharaoh, read_links, to_csv, to_npz, trace_links
+from heedful.record.links import (
+    Links,
+    folded_words,
+    pharaoh,
+    read_links,
+    to_csv,
+    to_npz,
+    trace_links,
+    word_links,
+)
 from heedful.record.site import Kind, Mass, Site
 from heedful.record.tensor import Tensor
 from heedful.record.trace import (
@@ -46,6 +55,7 @@ __all__ = [
     "Trace",
     "Tree",
     "WhatIf",
+    "folded_words",
     "json_schema",
     "pharaoh",
     "read_links",
@@ -53,4 +63,5 @@ __all__ = [
     "to_csv",
     "to_npz",
     "trace_links",
+    "word_links",
 ]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from heedful.errors import DataError
-from heedful.record.trace import NO_WORD, Gold, Trace
+from heedful.record.trace import NO_WORD, Array, Gold, Trace
 
 Link = tuple[int, int]  # source word, target word, from 0
 Reading = Literal["naive", "shift"]
@@ -52,9 +53,15 @@ def parse_links(line: str, base: int = 0) -> Links:
 def read_links(path: Path, base: int = 0) -> list[Links]:
     """One line a sentence."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+        with (
+            gzip.open(path, "rt", encoding="utf-8")
+            if path.suffix == ".gz"
+            else path.open(encoding="utf-8") as file
+        ):
+            lines = file.read().splitlines()
+    except (OSError, EOFError) as error:
+        what = getattr(error, "strerror", None) or error
+        raise DataError(f"{path}: cannot be read: {what}") from None
     except UnicodeDecodeError:
         raise DataError(f"{path}: not UTF-8 text") from None
     found = []
@@ -77,29 +84,37 @@ def pharaoh(links: Iterable[Link]) -> str:
 def trace_links(
     trace: Trace, how: Reading = "naive", site: str | None = None, head: int | None = None
 ) -> set[Link]:
-    """For each output word the source word that its weights favour: special tokens left out, pieces folded.
+    """For each output word the source word that its weights favour."""
+    words = [[token.word for token in side.tokens] for side in (trace.source, trace.target)]
+    return word_links(trace.matrix(site, head), words[0], words[1], trace.shift if how == "shift" else 0)
 
-    `naive` reads the step that wrote the word, `shift` the first whose query has read it (the model says how
-    many steps later that is); the last words of an output may have no such step, and are read naively.
+
+def word_links(matrix: Array, source: Sequence[int], target: Sequence[int], shift: int = 0) -> set[Link]:
+    """From weights (step, position) to links of words: pieces folded, what belongs to no word left out.
+
+    With a shift a word is read so many steps after it was written, when a query has read it; the last words
+    of an output may have no such step, and are read at the last.
     """
-    matrix = trace.matrix(site, head)
-    if how == "shift":
-        later = np.minimum(np.arange(len(matrix)) + trace.shift, len(matrix) - 1)
-        matrix = matrix[later]
-    rows: dict[int, list[int]] = {}
-    for at, token in enumerate(trace.target.tokens):
-        if token.word != NO_WORD:
-            rows.setdefault(token.word, []).append(at)
-    columns: dict[int, list[int]] = {}
-    for at, token in enumerate(trace.source.tokens):
-        if token.word != NO_WORD:
-            columns.setdefault(token.word, []).append(at)
-    links: set[Link] = set()
-    for target, pieces in rows.items():
-        mass = {s: float(matrix[np.ix_(pieces, at)].sum(axis=1).mean()) for s, at in columns.items()}
-        if mass:
-            links.add((max(mass, key=lambda s: mass[s]), target))
-    return links
+    later = np.minimum(np.arange(len(matrix)) + shift, len(matrix) - 1)
+    folded = folded_words(matrix[later], source, target)
+    if not folded.size:
+        return set()
+    return {(int(row.argmax()), word) for word, row in enumerate(folded)}
+
+
+def folded_words(matrix: Array, source: Sequence[int], target: Sequence[int]) -> Array:
+    """Weights between words (target, source): the sum over pieces read, the mean over pieces written."""
+    rows, columns = max(target, default=-1) + 1, max(source, default=-1) + 1
+    into = np.zeros((len(source), columns))
+    for at, word in enumerate(source):
+        if word != NO_WORD:
+            into[at, word] = 1
+    mean = np.zeros((rows, len(target)))
+    for at, word in enumerate(target):
+        if word != NO_WORD:
+            mean[word, at] = 1
+    mean /= np.maximum(mean.sum(axis=1, keepdims=True), 1)
+    return np.asarray(mean @ matrix @ into)
 
 
 def to_csv(trace: Trace, site: str | None = None, *, words: bool = True) -> str:

@@ -1,0 +1,44 @@
+"""How far apart two distributions are, along the last axis. Natural logarithms throughout."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def tvd(p: Tensor, q: Tensor) -> Tensor:
+    """Total variation distance, 0 to 1.
+
+    >>> round(float(tvd(torch.tensor([0.7, 0.2, 0.1]), torch.tensor([0.1, 0.2, 0.7]))), 6)
+    0.6
+    """
+    return (p - q).abs().sum(dim=-1) / 2
+
+
+def kl(p: Tensor, q: Tensor) -> Tensor:
+    """`sum p ln(p / q)`; where p is 0 there is nothing to add."""
+    least = torch.finfo(p.dtype).tiny
+    return (p * (p.clamp_min(least).log() - q.clamp_min(least).log())).sum(dim=-1)
+
+
+def jsd(p: Tensor, q: Tensor) -> Tensor:
+    """Jensen-Shannon divergence, 0 to ln 2.
+
+    >>> p, q = torch.tensor([0.7, 0.2, 0.1]).double(), torch.tensor([0.1, 0.2, 0.7]).double()
+    >>> round(float(jsd(p, q)), 6)
+    0.253102
+    """
+    middle = (p + q) / 2
+    return (kl(p, middle) + kl(q, middle)) / 2
+
+
+def entropy_ratio(weights: Tensor, count: Tensor) -> Tensor:
+    """`H(a) / ln n`: 1 where all n are alike, 0 where one has all; of a single one, 0."""
+    spread = torch.special.entr(weights).sum(dim=-1)
+    most = count.clamp_min(1).to(weights.dtype).log()
+    return torch.where(most > 0, spread / most.clamp_min(1e-12), torch.zeros_like(spread)).clamp(0.0, 1.0)
+
+
+LARGEST_JSD = math.log(2)

@@ -1,0 +1,220 @@
+"""Probes: decisions of a model whose attention can be changed while all before it stays as it was.
+
+The honesty tests know nothing else of a model. `TextProbe` gives decisions of an encoder-decoder: the next
+word at some steps of its own outputs, everything before the look cached, the words before it forced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Generator, Tensor, nn
+
+from heedful.attention import Detail, Look, Override, Watch
+from heedful.data.batch import TextBatch, pad
+from heedful.data.tokenizer import END, START
+from heedful.decoding.words import banned
+from heedful.layers.state import Copied, State, Stepped
+from heedful.models import Seq2Seq
+
+ROWS = 2_500  # hypotheses computed at once
+
+
+class Probe(Protocol):
+    """Some decisions side by side; rows are decisions."""
+
+    @property
+    def weights(self) -> Tensor: ...  # (row, head, key): the model's own
+    @property
+    def valid(self) -> Tensor: ...  # (row, key): may be read, and is no special token
+    @property
+    def open(self) -> Tensor: ...  # (row, key): may be read
+    @property
+    def p(self) -> Tensor: ...  # (row, class): the model's own
+    def outcome(self, weights: Tensor) -> Tensor: ...  # (row, k, head, key) -> (row, k, class)
+
+
+@dataclass(frozen=True)
+class TextProbe:
+    """One step of each of some sentences."""
+
+    model: Seq2Seq
+    state: State
+    last: Tensor
+    site: str
+    weights: Tensor
+    valid: Tensor
+    open: Tensor
+    p: Tensor
+    sentences: list[int]  # which of the corpus
+    step: int
+
+    def outcome(self, weights: Tensor) -> Tensor:
+        """The distributions of the next word under other weights, gradients led back to them."""
+        rows, count = weights.shape[:2]
+        per = max(1, ROWS // rows)
+        parts = [self._some(weights[:, first : first + per]) for first in range(0, count, per)]
+        return torch.cat(parts, dim=1)
+
+    def _some(self, weights: Tensor) -> Tensor:
+        rows, count = weights.shape[:2]
+
+        def change(site: str, look: Look, _: Tensor) -> Override | None:
+            assert look.weights is not None
+            return Override(weights.to(look.weights.dtype)) if site == self.site else None
+
+        wide = self.state.widened(count)
+        stepped = self.model.step(wide, self.last.repeat_interleave(count), Watch(Detail.NONE, edit=change))
+        return banned(stepped).softmax(dim=-1).view(rows, count, -1)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Sentences read and what the model itself wrote for them, in ids."""
+
+    sources: Sequence[Sequence[int]]
+    written: Sequence[Sequence[int]]
+
+
+def chosen_steps(corpus: Corpus, per_sentence: int, seed: int) -> list[set[int]]:
+    """For each sentence some steps, drawn; all of them where there are no more. The end is no decision."""
+    rng = Generator().manual_seed(seed)
+    chosen = []
+    for written in corpus.written:
+        count = max(1, len(written) - 1)
+        chosen.append(set(torch.randperm(count, generator=rng)[:per_sentence].tolist()))
+    return chosen
+
+
+def text_probes(
+    model: Seq2Seq, corpus: Corpus, steps: Sequence[set[int]], batch_size: int = 50
+) -> Iterator[TextProbe]:
+    """The chosen decisions, those of one batch and step together."""
+    assert model.alignment is not None
+    order = sorted(range(len(corpus.sources)), key=lambda i: len(corpus.sources[i]))
+    for first in range(0, len(order), batch_size):
+        rows = order[first : first + batch_size]
+        yield from _batch(model, corpus, steps, rows)
+
+
+def _batch(model: Seq2Seq, corpus: Corpus, steps: Sequence[set[int]], rows: list[int]) -> Iterator[TextProbe]:
+    site = model.alignment
+    assert site is not None
+    written = pad([corpus.written[row] for row in rows]).ids
+    batch = TextBatch(pad([corpus.sources[row] for row in rows]))
+    with torch.no_grad():
+        state, _ = model.encode(batch)
+    last = torch.full((len(rows),), model.first)
+    open_ = state.memory[site].keep
+    ends = batch.source.lengths - 1
+    special = torch.arange(open_.shape[1]) == ends[:, None]
+    watch = Watch(Detail.WEIGHTS, frozenset({site}))
+    for t in range(max(max(steps[row], default=0) for row in rows) + 1):
+        with torch.no_grad():
+            stepped = model.step(state, last, watch)
+        mine = [place for place, row in enumerate(rows) if t in steps[row]]
+        if mine:
+            at = torch.tensor(mine)
+            weights = stepped.looks[site].weights
+            assert weights is not None
+            yield TextProbe(
+                model,
+                state.select(at, at),
+                last[at],
+                site,
+                weights[at, 0],
+                (open_ & ~special)[at],
+                open_[at],
+                banned(stepped)[at].softmax(dim=-1).detach(),
+                [rows[place] for place in mine],
+                t,
+            )
+        state, last = stepped.state, written[:, t]
+
+
+def scored(model: Seq2Seq, sources: Sequence[Sequence[int]], prefixes: Sequence[Sequence[int]]) -> Tensor:
+    """The distribution behind each prefix when these sources are read: (row, word)."""
+    order = sorted(range(len(sources)), key=lambda i: (len(sources[i]), len(prefixes[i])))
+    found: list[tuple[int, Tensor]] = []
+    for first in range(0, len(order), 200):
+        rows = order[first : first + 200]
+        target = pad([[START, *prefixes[row], END] for row in rows])
+        with torch.no_grad():
+            stepped = model.score(TextBatch(pad([sources[row] for row in rows]), target))
+            at = torch.tensor([len(prefixes[row]) for row in rows])
+            p = banned(one_step(stepped, at)).softmax(dim=-1)
+        found += zip(rows, p, strict=True)
+    return torch.stack([p for _, p in sorted(found, key=lambda pair: pair[0])])
+
+
+def one_step(stepped: Stepped, at: Tensor) -> Stepped:
+    """Of many steps, one for each row."""
+    rows = torch.arange(len(at))
+    copied = stepped.copied
+    if copied is not None:
+        copied = Copied(copied.weights[rows, at][:, None], copied.gate[rows, at][:, None], copied.ids)
+    return stepped._replace(said=stepped.said[rows, at][:, None], copied=copied)
+
+
+def saliency(model: Seq2Seq, corpus: Corpus, decisions: Sequence[tuple[int, int]]) -> list[Tensor]:
+    """For each (sentence, step): `|sum_d x_id dP(y)/dx_id|` of every source position, summing to 1.
+
+    y is the word that the model wrote. The weights of every look at the source are held fast.
+    """
+    found: dict[tuple[int, int], Tensor] = {}
+    by_sentence: dict[int, list[int]] = {}
+    for sentence, step in decisions:
+        by_sentence.setdefault(sentence, []).append(step)
+    order = sorted(by_sentence, key=lambda i: len(corpus.sources[i]))
+    for first in range(0, len(order), 50):
+        rows = order[first : first + 50]
+        for (sentence, step), slope in _slopes(model, corpus, rows, by_sentence):
+            found[sentence, step] = slope
+    return [found[decision] for decision in decisions]
+
+
+def _slopes(
+    model: Seq2Seq, corpus: Corpus, rows: list[int], steps: Mapping[int, list[int]]
+) -> Iterator[tuple[tuple[int, int], Tensor]]:
+    sites = {site.id for site in model.sites if site.kind == "cross"}
+
+    def held(site: str, look: Look, _: Tensor) -> Override | None:
+        assert look.weights is not None
+        return Override(look.weights.detach()) if site in sites else None
+
+    batch = TextBatch(
+        pad([corpus.sources[row] for row in rows]), pad([[START, *corpus.written[row]] for row in rows])
+    )
+    assert batch.target is not None
+    for number in range(max(len(steps[row]) for row in rows)):
+        at = torch.tensor([steps[row][min(number, len(steps[row]) - 1)] for row in rows])
+        gold = batch.target.ids[torch.arange(len(rows)), at + 1]
+        with torch.enable_grad():  # anew each time: fused layers lead back once
+            stepped, vectors = _from_vectors(model, batch, Watch(Detail.NONE, edit=held))
+            p = banned(one_step(stepped, at)).softmax(dim=-1).gather(-1, gold[:, None])
+            (slope,) = torch.autograd.grad(p.sum(), vectors)
+        importance = (slope * vectors.detach()).sum(dim=-1).abs()
+        for place, row in enumerate(rows):
+            if number < len(steps[row]):
+                mine = importance[place, : len(corpus.sources[row])]
+                yield (row, steps[row][number]), mine / mine.sum().clamp_min(1e-30)
+
+
+def _from_vectors(model: Seq2Seq, batch: TextBatch, watch: Watch) -> tuple[Stepped, Tensor]:
+    """The batch scored, and the source's word vectors, to which gradients lead."""
+    vectors: list[Tensor] = []
+
+    def hear(_: nn.Module, __: object, out: Tensor) -> Tensor:
+        if not vectors:  # where vectors are shared, the target's come later
+            vectors.append(out.detach().requires_grad_())
+            return vectors[0]
+        return out
+
+    handle = model.embedding.register_forward_hook(hear)
+    try:
+        return model.score(batch, watch), vectors[0]
+    finally:
+        handle.remove()
