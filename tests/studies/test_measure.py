@@ -26,7 +26,7 @@ GOLD = [
 @pytest.mark.parametrize("preset", ["cgru", "luong", "transformer", "conv-conv", "abs"])
 def test_everything_is_measured_and_means_something(tmp_path: Path, preset: str) -> None:
     opened = small.folder(tmp_path / "m", small.preset(preset))
-    found = measure(opened, small.PAIRS, Asked(TESTS, steps=2, counterfactuals=1), GOLD)
+    found = measure(opened, small.PAIRS, Asked(TESTS, steps=2, counterfactuals=1, search=10), GOLD)
     assert json.loads(json.dumps(found)) == found, "plain numbers"
     assert all(0 <= value <= 1 for value in found["looks"].values())
     assert 0 <= found["gold"]["naive"]["aer"] <= 100

@@ -49,6 +49,7 @@ class Asked:
     tests: Sequence[str] = TESTS[:-1]
     steps: int = 4  # decisions drawn from each sentence
     counterfactuals: int = 100  # decisions of that search
+    search: int = 500  # its steps
     seed: int = 1
     say: Say = field(default=lambda _: None)
 
@@ -366,7 +367,8 @@ def _counterfactual(opened: Opened, corpus: Corpus, asked: Asked) -> dict[str, A
     part = Corpus([corpus.sources[i] for i in some], [corpus.written[i] for i in some])
     rng = Generator().manual_seed(asked.seed)
     found = [
-        counterfactual(probe, rng) for probe in text_probes(opened.model, part, [chosen[i] for i in some])
+        counterfactual(probe, rng, steps=asked.search)
+        for probe in text_probes(opened.model, part, [chosen[i] for i in some])
     ]
     values = torch.cat([f.divergence for f in found])
     return {"decisions": len(values), "largest JSD within 0.01": _spread(values)}
