@@ -59,10 +59,12 @@ def pairs() -> Iterator[tuple[str, str]]:
             source, target = line.rstrip("\n").split("\t")[:2]
             yield source, target
     folder = DATA / "multi30k"
-    with gzip.open(folder / "train.en.gz", "rt", encoding="utf-8") as left:
-        with gzip.open(folder / "train.fr.gz", "rt", encoding="utf-8") as right:
-            for source, target in zip(left, right, strict=True):
-                yield source.strip(), target.strip()
+    with (
+        gzip.open(folder / "train.en.gz", "rt", encoding="utf-8") as left,
+        gzip.open(folder / "train.fr.gz", "rt", encoding="utf-8") as right,
+    ):
+        for source, target in zip(left, right, strict=True):
+            yield source.strip(), target.strip()
 
 
 def main() -> None:

@@ -25,8 +25,8 @@ HEAD = """# Alignment error rates
 
 English-French, 447 sentences of the Hansards with sure and possible links (shared task of 2003). Models were
 trained on Tatoeba and Multi30k (`prepare.py`), and never saw these sentences; references are forced. `naive`
-reads the step that wrote a word, `shift` the first whose query has read it. IBM Model 1 on the same text, which
-had seen the test sentences too, has 37.8 (36.4 from French to English); the diagonal has 54.0.
+reads the step that wrote a word, `shift` the first whose query has read it. IBM Model 1 on the same text,
+which had seen the test sentences too, has 37.8 (36.4 from French to English); the diagonal has 54.0.
 
 | model | BLEU (held out) | AER naive | AER shift | precision | recall | mass on gold | uniform |
 |---|---|---|---|---|---|---|---|
@@ -63,7 +63,8 @@ def main() -> None:
     commit = subprocess.run(
         ["git", "describe", "--always"], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    tail = f"\n{datetime.now(UTC):%Y-%m-%d}, commit {commit.stdout.strip()}; `python benchmarks/alignment/run.py`.\n"
+    when = f"{datetime.now(UTC):%Y-%m-%d}, commit {commit.stdout.strip()}"
+    tail = f"\n{when}; `python benchmarks/alignment/run.py`.\n"
     Path(__file__).with_name("RESULTS.md").write_text(HEAD + "\n".join(rows) + "\n" + tail, encoding="utf-8")
 
 
