@@ -13,7 +13,7 @@ from rich.table import Table
 
 from heedful.errors import DataError, nearest
 from heedful.evaluation.alignment import alignment_error
-from heedful.record import Links, read_links
+from heedful.record import Links, graded, read_links
 
 
 def score_links(found: Path, gold: Path, base: int, as_json: bool) -> None:
@@ -76,7 +76,7 @@ def _gold(path: Path | None, base: int, pairs: Sequence[Any]) -> list[Links] | N
     if path is not None:
         return read_links(path, base)
     if pairs and all(pair.links is not None for pair in pairs):
-        return [Links(frozenset(pair.links), frozenset(pair.links)) for pair in pairs]
+        return [graded(pair.links) for pair in pairs]
     return None
 
 

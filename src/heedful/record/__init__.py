@@ -3,6 +3,7 @@
 from heedful.record.links import (
     Links,
     folded_words,
+    graded,
     pharaoh,
     read_links,
     to_csv,
@@ -56,6 +57,7 @@ __all__ = [
     "Tree",
     "WhatIf",
     "folded_words",
+    "graded",
     "json_schema",
     "pharaoh",
     "read_links",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -26,6 +27,17 @@ class Links(NamedTuple):
 
     def gold(self) -> Gold:
         return Gold(sure=sorted(self.sure), possible=sorted(self.possible))
+
+
+def graded(links: Iterable[Link]) -> Links:
+    """Links of words to groups of words ("looks for" to "cherche") are possible, those of one to one sure.
+
+    >>> sorted(graded([(0, 0), (1, 1), (2, 1)]).sure)
+    [(0, 0)]
+    """
+    every = frozenset(links)
+    sources, targets = (Counter(link[side] for link in every) for side in (0, 1))
+    return Links(frozenset(link for link in every if sources[link[0]] == targets[link[1]] == 1), every)
 
 
 def parse_links(line: str, base: int = 0) -> Links:
