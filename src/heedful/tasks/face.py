@@ -1,0 +1,77 @@
+"""What `import heedful` gives: a model by its name or folder, ready to be asked.
+
+en_fr = heedful.load("build/demo")
+en_fr("my sister sees the small cat")                       # a line, or a list of lines
+seen = en_fr.trace("my sister sees the small cat")          # every number of it
+en_fr.trace("my sister sees the small cat", edits=["onehot:step=5,position=0"])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, overload
+
+from heedful.config import DecodingConfig, check_decoding
+from heedful.record import Edit, Gold, Trace
+from heedful.record.trace import Level
+from heedful.tasks.bundled import find
+from heedful.tasks.folder import Opened, open_model
+from heedful.tasks.text import translate
+from heedful.tasks.tracing import Wanted, trace_line
+from heedful.trace import edit_of
+
+
+class Model:
+    """A trained model. Decoding settings (`beam=5`, `method="sample"`, ...) can be given with every call."""
+
+    def __init__(self, opened: Opened) -> None:
+        self.opened = opened
+
+    @overload
+    def __call__(self, text: str, **decoding: Any) -> str: ...
+    @overload
+    def __call__(self, text: Sequence[str], **decoding: Any) -> list[str]: ...
+    def __call__(self, text: str | Sequence[str], **decoding: Any) -> str | list[str]:
+        """What it makes of a line, or of each of some lines."""
+        lines = [text] if isinstance(text, str) else list(text)
+        full = [line for line in lines if line.strip()]
+        found = iter(translate(self.opened.model, full, self.opened.words, self._how(decoding)))
+        made = [next(found) if line.strip() else "" for line in lines]
+        return made[0] if isinstance(text, str) else made
+
+    def trace(
+        self,
+        text: str,
+        *,
+        detail: Level = "steps",
+        target: str | None = None,
+        gold: Gold | None = None,
+        edits: Sequence[str | Edit] = (),
+        what_if: bool = False,
+        **decoding: Any,
+    ) -> Trace:
+        """Everything it does with a line; with edits, what it does when it is made to look elsewhere."""
+        how = self._how(decoding)
+        wanted = Wanted(text, detail, target, gold=gold, lattice=what_if)
+        made = trace_line(self.opened, wanted, how)
+        if not edits:
+            return made
+        asked = [edit_of(edit) if isinstance(edit, str) else edit for edit in edits]
+        changed = Wanted(text, detail, target, gold=gold, edits=asked, parent=made, lattice=what_if)
+        return trace_line(self.opened, changed, how)
+
+    def _how(self, decoding: dict[str, Any]) -> DecodingConfig:
+        if "beam" in decoding and "method" not in decoding:
+            decoding = {**decoding, "method": "beam" if decoding["beam"] > 1 else "greedy"}
+        check_decoding(decoding)
+        return DecodingConfig.model_validate({**self.opened.recipe.decoding.model_dump(), **decoding})
+
+    def __repr__(self) -> str:
+        return f"<heedful model {self.opened.name}: {self.opened.recipe.task.kind}>"
+
+
+def load(name: str | Path | None = None, task: str = "translate") -> Model:
+    """A model by its folder, or by a bundled one's name; without a name, the bundled one for the task."""
+    (folder,) = find([] if name is None else [Path(name)], task)
+    return Model(open_model(folder))
