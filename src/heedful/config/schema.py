@@ -123,6 +123,7 @@ class TokenizerConfig(Section):
     )
     shared: bool = Field(False, description="one vocabulary for both sides")
     lowercase: bool = Field(False, description="capitals are lost")
+    dropout: Share = Field(0.0, description="bpe: in training, joins left out by chance (Provilkov 2020)")
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -133,6 +134,8 @@ class TokenizerConfig(Section):
             raise ValueError(f"size = {self.size}: bpe and unigram need 300 or more (256 are single bytes)")
         if self.size < 5:
             raise ValueError(f"size = {self.size}: 4 are special, so at least 5")
+        if self.dropout and kinds != {"bpe"}:
+            raise ValueError(f'dropout = {self.dropout}: only kind = "bpe" joins pieces')
         return self
 
 

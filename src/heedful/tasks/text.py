@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import NamedTuple
 
 import torch
@@ -15,6 +16,7 @@ from heedful.attention import PLAIN, Detail, Watch
 from heedful.config import DecodingConfig, Recipe
 from heedful.data.batch import Buckets, TextBatch, collate, pad
 from heedful.data.corpus import Corpus, open_corpus
+from heedful.data.pieces import Cutters
 from heedful.data.readers import Pairs, TextPair, open_pairs, world_pairs
 from heedful.data.tokenizer import END, PAD, UNK, Tokenizer, learn_both
 from heedful.decoding import Beam, Greedy, Hypothesis, Method, Sample, search
@@ -74,12 +76,18 @@ class TextTask:
         self.corpus: Corpus = open_corpus(splits["train"], words.source, words.target, recipe.data)
         self.buckets = Buckets(self.corpus, recipe.training.batch_tokens, recipe.training.seed)
         self.valid = list(islice(splits["valid"], recipe.training.validate_pairs or None))
+        dropout, seed = recipe.tokenizer.dropout, recipe.training.seed
+        self.cutters = Cutters(words.source, words.target, dropout, seed) if dropout else None
         self.valid_corpus = open_corpus(self.valid, words.source, words.target, recipe.data)
 
     def batches(self, epoch: int, start: int = 0, rank: int = 0, world: int = 1) -> Iterator[TextBatch]:
         plan = self.buckets.arrange(epoch)
         for number in range(start + rank, len(plan), world):
-            yield collate([self.corpus[row] for row in plan.batch(number)])
+            examples = [self.corpus[row] for row in plan.batch(number)]
+            if self.cutters is not None:
+                rng = Random(f"{self.recipe.training.seed} {epoch} {number}")
+                examples = [self.cutters.example(example, rng) for example in examples]
+            yield collate(examples)
 
     def steps_per_epoch(self, world: int = 1) -> int:
         return -(-len(self.buckets.arrange(1)) // world)
