@@ -29,6 +29,7 @@ class Row:
     peers: Mapping[str, float | None]
     how: str = ""
     sentences: int = 1000
+    own: bool = False  # do we write with a model of our own (own.toml) rather than with the same weights?
     best: bool = False  # may JoeyNMT and OpenNMT-py choose their threads? CTranslate2 and we always do
 
     @property
@@ -71,6 +72,9 @@ ROWS = (
     Row("greedy-T", "greedy, batch 64, model T", "decode", "T", {"ct2": 1.0, "onmt": None}, "greedy"),
     Row("beam5-T", "beam 5, batch 64, model T", "decode", "T", {"ct2": 1.0, "onmt": None}, "beam5"),
     Row("single-T", "one sentence at a time, T", "decode", "T", {"ct2": 0.7, "onmt": None}, "single", 200),
+    Row("own-greedy", "greedy, batch 64, our own model", "decode", "T", {"ct2": 1.5}, "greedy", own=True),
+    Row("own-beam5", "beam 5, batch 64, our own model", "decode", "T", {"ct2": 1.2}, "beam5", own=True),
+    Row("own-single", "one sentence, our own model", "decode", "T", {"ct2": 1.0}, "single", 200, own=True),
     Row("traced-R", "greedy with every weight kept, R", "traced", "R", {"plain": 0.9}, "traced"),
     Row("traced-T", "greedy with every weight kept, T", "traced", "T", {"plain": 0.9}, "traced"),
     Row("startup", "from the command to its first output", "startup", "R", {"onmt": 2.0}),

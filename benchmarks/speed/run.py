@@ -125,7 +125,8 @@ class Bench:
         more: dict[str, Any] = dict(threads)
         if system in OURS:
             more |= {"int8": OURS[system], **{key: _number(value) for key, value in self.own.items()}}
-        return talk.ask("decode", model=row.model, how=how, sentences=count, **more)
+        model = "own" if row.own and system in OURS else row.model
+        return talk.ask("decode", model=model, how=how, sentences=count, **more)
 
     def best_threads(self, talk: Talk, row: Row, system: str) -> dict[str, int]:
         """The fewest seconds over some sentences; the first call of each warms it up.
@@ -260,6 +261,14 @@ def ready(rows: list[Row], threads: int) -> None:
             call = [str(places.python("onmt")), script, model, "--threads", str(threads)]
             subprocess.run(call, check=True)
         from_onmt.convert(model)
+    if any(row.own for row in rows):
+        print("our own model (own.toml)", file=sys.stderr, flush=True)
+        call = [sys.executable, "-m", "heedful", "train", str(places.HERE / "own.toml")]
+        files = [
+            f'data.{split}=["{places.text(name, "en")}", "{places.text(name, "de")}"]'
+            for split, name in (("train", "train"), ("valid", "val"))
+        ]
+        subprocess.run([*call, *files, "--out", str(places.converted("own"))], check=True)
 
 
 def machine() -> str:
