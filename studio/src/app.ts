@@ -32,7 +32,7 @@ export class App {
   ) {
     this.arrays = new Arrays(trace);
     this.line = { steps: trace.steps.length, stages: walkable(trace).length > 0 ? 5 : 1 };
-    this.state = this.fitting(parse(location.hash));
+    this.state = this.fitting(parse(location.hash || (root.dataset.start ?? "")));
   }
 
   start(): void {
@@ -161,7 +161,7 @@ export class App {
           NAMES[view],
         ),
       ),
-      h("button", { type: "button", id: "help-button", class: "help", onclick: () => this.help() }, "Keys and help", h("kbd", { "aria-hidden": "true" }, "?")),
+      h("button", { type: "button", id: "help-button", class: "help", onclick: () => this.help() }, h("span", {}, "Keys and help"), h("kbd", { "aria-hidden": "true" }, "?")),
     );
   }
 

@@ -17,15 +17,13 @@ const k = (): Element => sub(vec("k"), mi("i"));
 
 /** What is compared with what; `what` explains the letters. */
 export function scoreRule({ how, looks }: Moment): { rule: Element; what: string } | null {
-  const e = [sub(mi("e"), mi("i")), EQUALS()];
   const heads = how.heads > 0;
   const asked = heads ? [mi("Q"), q()] : [q()];
   const key = heads ? [mi("K"), k()] : [k()];
   const projected = heads ? " Q and K, learned, make this head's own versions of q and k." : "";
-  const extra = [how.bias && [PLUS(), mi("b")], how.coverage && [PLUS(), mi("w"), sub(mi("C"), mi("i"))]];
   const rules: Record<string, [Children, string]> = {
     additive: [
-      [mi("v"), DOT(), call("tanh", mi("W"), asked, PLUS(), mi("U"), key, extra)],
+      [mi("v"), DOT(), mi("tanh"), mo("("), mi("W"), asked, PLUS(), mi("U"), key, !how.bias && !how.coverage && mo(")")],
       `W, U${how.bias ? ", b" : ""} and v are learned.${how.coverage ? " C: the weight that this input word has had so far." : ""}`,
     ],
     concat: [[mi("v"), DOT(), call("tanh", mi("W"), joined(asked, mo(";"), key))], "W and v are learned; [ ; ] joins two vectors."],
@@ -47,7 +45,9 @@ export function scoreRule({ how, looks }: Moment): { rule: Element; what: string
   };
   const found = rules[how.score];
   if (found === undefined || looks.score == null) return null;
-  return { rule: formula(e, found[0]), what: found[1] + projected };
+  const more = [how.bias && [PLUS(), mi("b")], how.coverage && [PLUS(), mi("w"), sub(mi("C"), mi("i"))]];
+  const rest = how.bias || how.coverage ? [[more, mo(")")]] : [];
+  return { rule: steps(sub(mi("e"), mi("i")), [[EQUALS(), found[0]], ...rest]), what: found[1] + projected };
 }
 
 export function scoreNumbers(moment: Moment, word: string): Element | null {
@@ -58,7 +58,7 @@ export function scoreNumbers(moment: Moment, word: string): Element | null {
   const dots = (how.score === "dot" || how.score === "scaled-dot") && how.heads === 0;
   if (!dots || query === null || keys === null) return formula(e, EQUALS(), result);
   const key = keys[chosen]!;
-  const terms: Children = [factor(query[0]!), DOT(), factor(key[0]!), PLUS(), mo("…")];
+  const terms: Children = [factor(query[0]!, 2), DOT(), factor(key[0]!, 2), PLUS(), mo("…")];
   const sum = how.score === "dot" ? terms : frac(mrow(terms), root(mt(String(query.length))));
   return steps(e, [[EQUALS(), sum], [EQUALS(), result]]);
 }
@@ -90,8 +90,8 @@ export function weightRule({ how }: Moment): { rule: Element; what: string } {
       return { rule: formula(a(), EQUALS(), rule), what: `${what} Only words at most ${how.window} places from the output's own place are weighed.` };
     case "local-p":
       return {
-        rule: formula(a(), EQUALS(), rule, DOT(), exp([mo("−"), spread])),
-        what: `${what} Only ${how.window} places to each side of p, a place the model predicts, are weighed; the nearer, the more.`,
+        rule: steps(a(), [[EQUALS(), rule], [DOT(), exp([mo("−"), spread])]]),
+        what: `${what} Only ${how.window} places to each side of p, a place the model predicts, are weighed; the nearer, the more, so they may sum to less than 1.`,
       };
     case "hard":
       return how.generate === "expectation"
@@ -114,11 +114,11 @@ export function weightNumbers(moment: Moment, word: string): Element[] {
   const drawn = how.placement === "hard" && how.generate !== "expectation";
   if (scores === null || !inside[chosen] || drawn) return [formula(mine, EQUALS(), result)];
   const bare = normalised(moment, scores, inside, chosen);
-  if (how.placement !== "local-p" || centre === null) return [formula(mine, EQUALS(), bare, EQUALS(), result)];
+  if (how.placement !== "local-p" || centre === null) return [steps(mine, [[EQUALS(), bare], [EQUALS(), result]])];
   const shape = bell(chosen, centre, how.window);
   return [
     formula(mi("p"), EQUALS(), mn(centre), mo(","), mi("σ"), EQUALS(), mn(how.window / 2)),
-    formula(mine, EQUALS(), bare, DOT(), mn(shape), ...(how.renormalise ? [mo("/"), mi("∑")] : []), EQUALS(), result),
+    steps(mine, [[EQUALS(), bare, DOT(), mn(shape), how.renormalise && [mo("/"), mi("∑")]], [EQUALS(), result]]),
   ];
 }
 
@@ -127,13 +127,13 @@ function normalised({ how }: Moment, scores: ArrayLike<number>, inside: readonly
   const all = Array.from(scores).filter((_, i) => inside[i]);
   if (how.normaliser === "sparsemax") return [mn(mine), mo("−"), factor(sparsemax(all).tau)];
   if (how.normaliser === "entmax15") {
-    return sup(mrow(mo("("), mn(mine / 2), mo("−"), factor(entmax15(all).tau), mo(")")), mt("2"));
+    return sup(mrow(mo("("), mn(mine / 2, {}, 2), mo("−"), factor(entmax15(all).tau, 2), mo(")")), mt("2"));
   }
   const top = Math.max(...all);
   const shift = top > RAW || top < -RAW ? top : 0;
   const sum = all.reduce((total, score) => total + Math.exp(score - shift), 0);
   const below = how.normaliser === "softmax" ? mn(sum) : sup(mn(sum), mt(String(how.beta)));
-  return frac(exp(shift === 0 ? mn(mine) : mrow(mn(mine), mo("−"), factor(shift))), below);
+  return frac(exp(shift === 0 ? mn(mine) : [mn(mine, {}, 2), mo("−"), factor(shift, 2)]), below);
 }
 
 export const contextRule = (): Element =>
@@ -149,7 +149,7 @@ export function contextNumbers({ weights, values, context }: Moment): Element | 
   const rest = order.slice(shown.length).reduce((sum, i) => sum + weights[i]! * values[i]![0]!, 0);
   const terms = shown.map((i, n) => [n === 0 ? EQUALS() : PLUS(), mn(weights[i]!), DOT(), factor(values[i]![0]!)]);
   const others = order.length - shown.length;
-  const sum = others > 0 ? [[PLUS(), factor(rest), mt(` (${others} others)`)]] : [];
+  const sum = others > 0 ? [[PLUS(), factor(rest), mt(`\u00a0from ${others} more`)]] : [];
   const result = [EQUALS(), mn(context[0]!, { "data-from": "context" })];
   return steps(sub(vec("c"), mt("1")), [...terms, ...sum, result]);
 }
@@ -165,28 +165,28 @@ export function combineRules(kind: string, readOut: string, norm: string, looks:
   const is = (...parts: Children[]): Element => formula(x(), EQUALS(), parts);
   const both = looks ? joined(s(), mo(";"), c()) : s();
   if (kind === "transformer") {
-    const inner = (of: Children): Children => call("feed", of);
-    return norm === "pre"
-      ? {
-          rules: [formula(vec("u"), EQUALS(), r(), PLUS(), c()), is(call("norm", vec("u"), PLUS(), inner(call("norm", vec("u")))))],
-          what: "What was read (c) is added to what the decoder had (r). Feed is two learned layers, norm evens out the sizes.",
-        }
-      : {
-          rules: [formula(vec("u"), EQUALS(), call("norm", r(), PLUS(), c())), is(call("norm", vec("u"), PLUS(), inner(vec("u"))))],
-          what: "What was read (c) is added to what the decoder had (r). Feed is two learned layers, norm evens out the sizes.",
-        };
+    const [u, z] = [(): Element => vec("u"), (): Element => vec("z")];
+    const feed = (of: Children): Element => formula(z(), EQUALS(), u(), PLUS(), call("feed", of));
+    const added = norm === "pre" ? [r(), PLUS(), c()] : call("norm", r(), PLUS(), c());
+    return {
+      rules: [formula(u(), EQUALS(), added), feed(norm === "pre" ? call("norm", u()) : u()), is(call("norm", z()))],
+      what: "What was read (c) is added to what the decoder had (r). Feed is two learned layers, norm evens out the sizes.",
+    };
   }
   if (kind === "conv") {
     const half = (): Element => root(mt("½"));
     return {
-      rules: [formula(vec("u"), EQUALS(), mo("("), mo("("), vec("g"), PLUS(), mi("A"), c(), mo(")"), half(), PLUS(), r(), mo(")"), half()), is(mi("W"), vec("u"), PLUS(), mi("b"))],
-      what: "What was read (c) is added to the layer's output (g) and input (r); each root keeps the sum at the size of its parts.",
+      rules: [
+        formula(vec("u"), EQUALS(), mo("("), vec("g"), PLUS(), mi("A"), c(), PLUS(), mi("a"), mo(")"), half()),
+        is(mi("W"), mo("("), vec("u"), PLUS(), r(), mo(")"), half(), PLUS(), mi("b")),
+      ],
+      what: "What was read (c) is added to the layer's output (g) and input (r); each root keeps the sum at the size of its parts. A, a, W and b are learned.",
     };
   }
   if (kind === "abs") {
     return {
       rules: [is(joined(call("tanh", mi("H"), y(), PLUS(), mi("b")), mo(";"), c()))],
-      what: "y: the vectors of the last words written. [ ; ] joins two vectors.",
+      what: "y: the vectors of the last words written. H and b are learned; [ ; ] joins two vectors.",
     };
   }
   const rules: Record<string, [Element, string]> = {
@@ -206,5 +206,6 @@ export function combineRules(kind: string, readOut: string, norm: string, looks:
 export const wordRule = (): Element => formula(mi("p"), EQUALS(), call("softmax", mi("O"), x(), PLUS(), mi("b")));
 
 export function wordNumbers(word: string, logp: number): Element {
-  return formula(mi("p"), mo("("), index(word), mo(")"), EQUALS(), exp(mn(logp)), EQUALS(), mn(Math.exp(logp)));
+  const p = [mi("p"), mo("("), index(word), mo(")")];
+  return steps(p, [[EQUALS(), exp(mn(logp))], [EQUALS(), mn(Math.exp(logp), { "data-from": "said" })]]);
 }

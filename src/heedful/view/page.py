@@ -11,6 +11,7 @@ import base64
 import hashlib
 import html
 from pathlib import Path
+from urllib.parse import urlencode
 
 from heedful.errors import TraceError
 from heedful.record import Trace
@@ -19,8 +20,8 @@ BUILT = Path(__file__).parent / "built"
 HEIGHT = 860  # pixels of a page inside a notebook
 
 
-def page_html(trace: Trace) -> str:
-    """The whole page as text."""
+def page_html(trace: Trace, start: str = "") -> str:
+    """The whole page as text. `start` is what an address without a `#` part shows."""
     script, style = _built("page.js"), _built("page.css")
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}';"
@@ -34,15 +35,16 @@ def page_html(trace: Trace) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        '<div id="page"><noscript>This page needs JavaScript.</noscript></div>\n'
+        f'<div id="page" data-start="{html.escape(start)}">'
+        "<noscript>This page needs JavaScript.</noscript></div>\n"
         f'<script type="application/json" id="trace">{data}</script>\n'
         f"<script>{script}</script>\n</body>\n</html>\n"
     )
 
 
-def write_page(trace: Trace, path: Path) -> None:
+def write_page(trace: Trace, path: Path, start: str = "") -> None:
     """Write the page. Either all of it is written or nothing."""
-    text = page_html(trace)
+    text = page_html(trace, start)
     draft = path.with_name(f"{path.name}.tmp")
     try:
         draft.write_text(text, encoding="utf-8")
@@ -51,13 +53,40 @@ def write_page(trace: Trace, path: Path) -> None:
         raise TraceError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def notebook_html(trace: Trace) -> str:
+def in_notebook(trace: Trace) -> str:
     """The page in a frame of its own: nothing of the notebook reaches it, nor the other way round."""
-    inside = html.escape(page_html(trace), quote=True)
+    try:
+        inside = html.escape(page_html(trace))
+    except TraceError as error:
+        return f"<p>{html.escape(str(error))}</p>"
     return (
         f'<iframe srcdoc="{inside}" sandbox="allow-scripts" title="Where did it read from?"'
         f' width="100%" height="{HEIGHT}" style="border: 0"></iframe>'
     )
+
+
+def link(
+    view: str = "walk",
+    *,
+    site: str | None = None,
+    head: int | None = None,
+    words: bool = True,
+    specials: bool = True,
+    figure: str | None = None,
+) -> str:
+    """The `#` part of an address that shows this.
+
+    >>> link("alignment", head=2, figure="lines")
+    '#/alignment?head=2&merge=1&specials=1&figure=lines'
+    """
+    known = {
+        "site": site,
+        "head": head,
+        "merge": int(words),
+        "specials": int(specials),
+        "figure": figure,
+    }
+    return f"#/{view}?" + urlencode({name: value for name, value in known.items() if value is not None})
 
 
 def _built(name: str) -> str:

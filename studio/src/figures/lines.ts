@@ -12,7 +12,7 @@ const GAP = 190;
 const TOP = 30;
 
 const wide = (labels: readonly string[]): number =>
-  Math.max(6, ...labels.map((label) => Array.from(clip(label)).length)) * LETTER + 14;
+  Math.max(11, ...labels.map((label) => Array.from(clip(label)).length)) * LETTER + 14;
 
 /** The share of all weight that is in lines too faint to be drawn. */
 export function hidden(values: Figure["values"]): number {

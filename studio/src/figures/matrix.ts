@@ -56,7 +56,7 @@ export function matrix(ui: Ui, figure: Figure): Element {
   const slope = 0.64; // sine and, nearly, cosine of the labels' angle
   const top = AXIS + wide(columns) * slope + 14;
   const width = left + columns.length * cell + (figure.sums ? SUM : wide(columns) * 0.2) + 8;
-  const height = top + rows.length * HEIGHT + 6;
+  const height = top + Math.max(90, rows.length * HEIGHT) + 6;
   const [row, column] = ui.focused(figure.id);
   const focused = at(Math.min(row, rows.length - 1), Math.min(column, columns.length - 1));
   return h(
@@ -75,7 +75,7 @@ export function matrix(ui: Ui, figure: Figure): Element {
       height,
     },
     h("text", { class: "axis-title", x: left, y: 14, "aria-hidden": "true" }, figure.columnTitle),
-    h("text", { class: "axis-title", transform: `translate(14 ${top + rows.length * HEIGHT}) rotate(-90)`, "aria-hidden": "true" }, figure.rowTitle),
+    h("text", { class: "axis-title", transform: `translate(14 ${top + Math.max(90, rows.length * HEIGHT) / 2}) rotate(-90)`, "text-anchor": "middle", "aria-hidden": "true" }, figure.rowTitle),
     h(
       "g",
       { role: "row", "aria-rowindex": 1 },

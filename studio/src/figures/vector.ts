@@ -2,7 +2,7 @@
 import { h, type Element } from "../dom";
 import { count, number } from "../format";
 
-const WRITTEN = 3;
+const WRITTEN = 2;
 
 export function size(values: ArrayLike<number>): number {
   let most = 0;
@@ -51,7 +51,7 @@ export function vector({ id, letter, what, values, from }: Named): Element {
   const first = Array.from({ length: Math.min(WRITTEN, values.length) }, (_, i) =>
     h("span", { class: "n", "data-v": String(values[i]) }, number(values[i]!)),
   );
-  const more = values.length > WRITTEN ? `… ${count(values.length)} numbers` : "";
+  const more = values.length > WRITTEN ? `… ${count(values.length)} in all` : "";
   return h(
     "div",
     { class: "vector-line", "data-id": id, "data-from": from },

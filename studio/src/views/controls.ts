@@ -5,23 +5,35 @@ import { SPEEDS, STAGES, byWord, clamp, last, place, tickOf } from "../tick";
 import type { Ui } from "../ui";
 import { chooser } from "./choosers";
 
+const ICONS = {
+  "word-back": "M3 3h2v10H3zM13 3v10L6 8z",
+  back: "M11 3v10L4 8z",
+  play: "M4 2v12l9-6z",
+  pause: "M4 3h3v10H4zM9 3h3v10H9z",
+  next: "M5 3v10l7-5z",
+  "word-next": "M11 3h2v10h-2zM3 3v10l7-5z",
+} as const;
+type Icon = keyof typeof ICONS;
+
+const icon = (name: Icon): Element => h("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, h("path", { d: ICONS[name] }));
+
 export function controls(ui: Ui): Element {
   const { tick, speed } = ui.state;
   const end = last(ui.line);
   const to = (next: number) => () => ui.go({ tick: clamp(ui.line, next) });
-  const button = (id: string, label: string, sign: string, keys: string, act: () => void, off = false): Element =>
-    h("button", { id, type: "button", "aria-label": label, title: `${label} (${keys})`, disabled: off, onclick: act }, sign);
+  const button = (id: string, label: string, sign: Icon, keys: string, act: () => void, off = false): Element =>
+    h("button", { id, type: "button", "aria-label": label, title: `${label} (${keys})`, disabled: off, onclick: act }, icon(sign));
   return h(
     "div",
     { class: "controls", role: "group", "aria-label": "Playback" },
     h(
       "div",
       { class: "buttons" },
-      button("word-back", "Previous word", "⏮", "Shift + ←", to(byWord(ui.line, tick, -1)), tick === 0),
-      button("back", "One step back", "◀", "←", to(tick - 1), tick === 0),
-      button("play", ui.playing ? "Pause" : "Play", ui.playing ? "❚❚" : "▶", "Space", () => ui.play(!ui.playing)),
-      button("next", "One step forward", "▶", "→", to(tick + 1), tick === end),
-      button("word-next", "Next word", "⏭", "Shift + →", to(byWord(ui.line, tick, 1)), tick === end),
+      button("word-back", "Previous word", "word-back", "Shift + ←", to(byWord(ui.line, tick, -1)), tick === 0),
+      button("back", "One step back", "back", "←", to(tick - 1), tick === 0),
+      button("play", ui.playing ? "Pause" : "Play", ui.playing ? "pause" : "play", "Space", () => ui.play(!ui.playing)),
+      button("next", "One step forward", "next", "→", to(tick + 1), tick === end),
+      button("word-next", "Next word", "word-next", "Shift + →", to(byWord(ui.line, tick, 1)), tick === end),
       chooser("speed", "Speed", String(speed), SPEEDS.map((one) => [String(one), `${one}×`] as const), (value) => ui.go({ speed: Number(value) })),
     ),
     timeline(ui),

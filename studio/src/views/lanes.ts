@@ -86,18 +86,23 @@ export function softmaxLane(ui: Ui, moment: Moment): Lane {
 }
 
 export function contextLane(ui: Ui, moment: Moment): Lane {
-  const { weights, values, context, again } = moment;
+  const { weights, values, context, again, open } = moment;
   const scale = values === null ? 1 : Math.max(...values.map(size));
   const rows = values === null ? [] : rowsOf(ui, moment, (i) => ({
     said: `${number(weights[i]!)} times ${count(values[i]!.length)} numbers`,
-    cell: weights[i]! >= LEAST ? [h("span", { class: "n times" }, `${number(weights[i]!, 2)} ×`), strip(values[i]!, scale, weights[i]!)] : closed("under 1 %: not drawn"),
+    cell: !open[i]
+      ? closed("not read")
+      : [
+          h("span", { class: weights[i]! >= LEAST ? "n times" : "n times light" }, `${number(weights[i]!)} ×`),
+          weights[i]! >= LEAST ? strip(values[i]!, scale, weights[i]!) : h("span", { class: "blank", "aria-hidden": "true" }),
+        ],
     attributes: { "data-id": `v${i}`, "data-from": `a${i} k${i}` },
   }));
   const from = Array.from(weights, (_, i) => (weights[i]! >= LEAST ? `a${i} v${i}` : "")).join(" ").trim();
   return {
     title: "Context",
     what: "The vectors of the input words, each times its weight, are added up.",
-    rules: [contextRule(), values && h("p", { class: "letters" }, "v: what the input word contributes. Its bars shrink with its weight.")],
+    rules: [contextRule(), values && h("p", { class: "letters" }, "v: what an input word contributes. Its bars shrink with its weight; under 1 % they are left out.")],
     numbers: contextNumbers(moment),
     body: values === null ? h("p", { class: "note" }, MORE) : list(ui, "values", "Vectors times their weights", rows),
     foot: [

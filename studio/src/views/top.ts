@@ -112,7 +112,7 @@ function checks(found: Checks): Element | null {
   return h(
     "details",
     { class: "checks" },
-    h("summary", {}, failed === 0 ? `${all.length} checks made when it was recorded: all good` : `${failed} of ${all.length} checks made when it was recorded: not as expected`),
+    h("summary", {}, failed === 0 ? `${all.length} ${all.length === 1 ? "check" : "checks"} made when it was recorded: all good` : `Checks made when it was recorded: ${failed} of ${all.length} not as expected`),
     h(
       "ul",
       {},

@@ -95,7 +95,7 @@ function answer(ui: Ui, found: WhatIf | undefined, step: number, position: numbe
     h(
       "div",
       { class: "sides" },
-      h("div", {}, h("h4", {}, "as it was"), list(ui, "before", "Likely words as it was", rowsOf(before, found.top))),
+      h("div", {}, h("h4", {}, "as it was"), list(ui, "before", "Likely words as it was", rowsOf(before, before))),
       h("div", {}, h("h4", {}, "as it would be"), list(ui, "after", "Likely words as it would be", rowsOf(found.top, before))),
     ),
   );
