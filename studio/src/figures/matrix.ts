@@ -40,12 +40,15 @@ function cellWidth(columns: number): number {
   return columns <= 14 ? 44 : columns <= 22 ? 36 : 30;
 }
 
+/** Two decimals, as in the cell; what they cannot say is said in full. */
+const amount = (value: number): string => (value < 0.005 ? number(value) : value.toFixed(2));
+
 /** What a cell says aloud. */
 export function said(figure: Figure, row: number, column: number): string {
   const value = figure.values[row]![column];
   const words = `${figure.rowTitle} ${figure.rows[row]}, ${figure.columnTitle} ${figure.columns[column]}: `;
   const ring = figure.rings?.has(at(row, column)) ? ", gold link" : "";
-  return words + (value == null ? "cannot be read" : `${figure.valueName} ${number(value)}`) + ring;
+  return words + (value == null ? "cannot be read" : `${figure.valueName} ${amount(value)}`) + ring;
 }
 
 export function matrix(ui: Ui, figure: Figure): Element {
