@@ -49,6 +49,7 @@ def main() -> None:
         assert found == wanted, f"the wheel says {found!r}, the checkout {wanted!r}"
         run(binaries / "heedful", "trace", "my sister sleeps", "-m", MODEL, "-o", "t.json", cwd=clean)
         run(binaries / "heedful", "show", "t.json", "-o", "t.png", cwd=clean)
+        run(binaries / "heedful", "show", "t.json", "-o", "t.html", cwd=clean)
         heavy = {"torchvision", "transformers", "pandas", "beartype", "fastapi"}
         listed = {line.split("==")[0].lower() for line in run(binaries / "pip", "freeze").splitlines()}
         assert not heavy & listed, f"the base install is not light: {heavy & listed}"

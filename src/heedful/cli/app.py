@@ -327,7 +327,7 @@ def show(
         typer.Option(
             "-o",
             "--out",
-            help="Draw to .png, .svg or .pdf, or export to .csv, .npz or .links, instead.",
+            help="Make a page (.html), draw to .png, .svg or .pdf, or export to .csv, .npz or .links.",
             show_default=False,
         ),
     ] = None,
@@ -338,7 +338,7 @@ def show(
     pieces: Annotated[bool, typer.Option("--pieces", help="Pieces as the model reads them.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Without start and end tokens.")] = False,
 ) -> None:
-    """Draw a trace: in the terminal, or as a picture."""
+    """Draw a trace: in the terminal, as a page to walk through, or as a picture."""
     from heedful.cli.show import Chosen, run
 
     run(file, out, Chosen(view, site, head, not pieces, not plain))

@@ -10,6 +10,7 @@ from heedful.record import Trace, pharaoh, to_csv, to_npz, trace_links
 
 VIEWS = ("alignment", "lines", "heads", "steps", "beam")
 EXPORTS = (".csv", ".npz", ".links")
+PAGE = ".html"
 
 
 class Chosen(NamedTuple):
@@ -30,6 +31,8 @@ def run(file: Path, out: Path | None, chosen: Chosen) -> None:
         _print(trace, chosen)
     elif out.suffix in EXPORTS:
         _export(trace, out, chosen)
+    elif out.suffix == PAGE:
+        _page(trace, out, chosen)
     else:
         from heedful.view.figure import draw
 
@@ -62,6 +65,28 @@ def _print(trace: Trace, chosen: Chosen) -> None:
         specials=chosen.specials,
     )
     console.print(text, end="", soft_wrap=True)
+
+
+def _page(trace: Trace, out: Path, chosen: Chosen) -> None:
+    """The page has all there is to see: the options say what it shows first."""
+    from heedful.view.page import link, write_page
+
+    if chosen.view not in ("alignment", "lines"):
+        raise TraceError(
+            f"--view {chosen.view}: the page has no such view; draw it with -o {chosen.view}.png"
+        )
+    if chosen.site is not None or chosen.head is not None:
+        trace.matrix(chosen.site, chosen.head)  # are they there?
+    lines = chosen.view == "lines"
+    start = link(
+        "alignment" if lines else "walk",
+        site=chosen.site,
+        head=chosen.head,
+        words=chosen.words,
+        specials=chosen.specials,
+        figure="lines" if lines else None,
+    )
+    write_page(trace, out, start)
 
 
 def _export(trace: Trace, out: Path, chosen: Chosen) -> None:

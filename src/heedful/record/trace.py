@@ -10,11 +10,11 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -189,6 +189,10 @@ class Matrix(NamedTuple):
 class Trace(_Part):
     """One generation: what was read, what was written, and where each step looked."""
 
+    in_notebooks: ClassVar[Callable[[Trace], str] | None] = (
+        None  # set by `heedful.view`, which knows pictures
+    )
+
     schema_: Literal["attn-trace/1"] = Field("attn-trace/1", alias="schema")
     id: str = ""
     parent: str | None = None
@@ -338,6 +342,11 @@ class Trace(_Part):
         links = self.gold.sure if self.gold and (looks.asks, looks.reads) == ("target", "source") else []
         gold = [(row_of[t], column_of[s]) for s, t in links if t in row_of and s in column_of]
         return Matrix(row_labels, column_labels, weights, gold if words else [])
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows, once `heedful.view` is imported."""
+        show = type(self).in_notebooks
+        return None if show is None else show(self)
 
     def save(self, path: Path) -> None:
         """Write the trace as JSON (`.gz`: packed); a reader never sees half of it."""

@@ -1,0 +1,148 @@
+/** A matrix of weights: rows ask, columns are read. Up to 4,096 cells every one is an element. */
+import { h, type Element } from "../dom";
+import { number, short } from "../format";
+import { at } from "../fold";
+import type { Ui } from "../ui";
+
+export const ELEMENTS = 4096; // cells; a larger matrix is painted
+const HEIGHT = 28;
+const LETTER = 7.6; // pixels a letter of a label, roughly
+const LONGEST = 20; // letters
+const AXIS = 22; // for the title of an axis
+const SUM = 52;
+
+export interface Figure {
+  readonly id: string;
+  readonly title: string;
+  readonly rowTitle: string;
+  readonly columnTitle: string;
+  readonly rows: readonly string[];
+  readonly columns: readonly string[];
+  readonly values: readonly (readonly (number | null)[])[];
+  readonly valueName: string;
+  readonly rings?: ReadonlySet<string>;
+  readonly marked?: ReadonlySet<number>; // rows changed by hand
+  readonly current?: number | null; // row of the word the Walk is at
+  readonly selected?: string | null; // "row,column"
+  readonly sums: boolean;
+  readonly pick: (row: number, column: number) => void;
+}
+
+export function clip(label: string): string {
+  const letters = Array.from(label);
+  return letters.length > LONGEST ? `${letters.slice(0, LONGEST - 1).join("")}…` : label;
+}
+
+const wide = (labels: readonly string[]): number =>
+  Math.max(2, ...labels.map((label) => Array.from(clip(label)).length)) * LETTER;
+
+function cellWidth(columns: number): number {
+  return columns <= 14 ? 44 : columns <= 22 ? 36 : 30;
+}
+
+/** Two decimals, as in the cell; what they cannot say is said in full. */
+const amount = (value: number): string => (value < 0.005 ? number(value) : value.toFixed(2));
+
+/** What a cell says aloud. */
+export function said(figure: Figure, row: number, column: number): string {
+  const value = figure.values[row]![column];
+  const words = `${figure.rowTitle} ${figure.rows[row]}, ${figure.columnTitle} ${figure.columns[column]}: `;
+  const ring = figure.rings?.has(at(row, column)) ? ", gold link" : "";
+  return words + (value == null ? "cannot be read" : `${figure.valueName} ${amount(value)}`) + ring;
+}
+
+export function matrix(ui: Ui, figure: Figure): Element {
+  const { rows, columns } = figure;
+  ui.picks(figure.id, figure.pick);
+  const cell = cellWidth(columns.length);
+  const left = AXIS + wide(rows) + 10;
+  const slope = 0.64; // sine and, nearly, cosine of the labels' angle
+  const top = AXIS + wide(columns) * slope + 14;
+  const width = left + columns.length * cell + (figure.sums ? SUM : wide(columns) * 0.2) + 8;
+  const height = top + Math.max(90, rows.length * HEIGHT) + 6;
+  const [row, column] = ui.focused(figure.id);
+  const focused = at(Math.min(row, rows.length - 1), Math.min(column, columns.length - 1));
+  return h(
+    "svg",
+    {
+      class: "matrix",
+      role: "grid",
+      "aria-label": figure.title,
+      "aria-rowcount": rows.length + 1,
+      "aria-colcount": columns.length + 1,
+      "data-grid": figure.id,
+      "data-rows": rows.length,
+      "data-columns": columns.length,
+      viewBox: `0 0 ${width} ${height}`,
+      width,
+      height,
+    },
+    h("text", { class: "axis-title", x: left, y: 14, "aria-hidden": "true" }, figure.columnTitle),
+    h("text", { class: "axis-title", transform: `translate(14 ${top + Math.max(90, rows.length * HEIGHT) / 2}) rotate(-90)`, "text-anchor": "middle", "aria-hidden": "true" }, figure.rowTitle),
+    h(
+      "g",
+      { role: "row", "aria-rowindex": 1 },
+      columns.map((label, j) =>
+        h(
+          "g",
+          { role: "columnheader", class: "column", "data-col": j, "aria-colindex": j + 2 },
+          h("title", {}, label),
+          h("text", { transform: `translate(${left + (j + 0.45) * cell} ${top - 8}) rotate(-40)` }, clip(label)),
+        ),
+      ),
+      figure.sums && h("g", { role: "columnheader" }, h("text", { class: "sum-title", x: left + columns.length * cell + SUM - 4, y: top - 8, "text-anchor": "end" }, "sum")),
+    ),
+    rows.map((label, i) => {
+      const y = top + i * HEIGHT;
+      return h(
+        "g",
+        { role: "row", class: i === figure.current ? "line current" : "line", "aria-rowindex": i + 2 },
+        h(
+          "g",
+          { role: "rowheader", class: "row-label", "data-row": i, "aria-colindex": 1 },
+          h("title", {}, figure.marked?.has(i) ? `${label} (weights changed by hand)` : label),
+          h("text", { x: left - 8, y: y + HEIGHT / 2 + 4.5, "text-anchor": "end" }, (figure.marked?.has(i) ? "✎ " : "") + clip(label)),
+        ),
+        columns.map((_, j) => box(ui, figure, i, j, left + j * cell, y, cell, focused)),
+        figure.sums && sum(figure.values[i]!, left + columns.length * cell + SUM - 4, y),
+      );
+    }),
+  );
+}
+
+function box(ui: Ui, figure: Figure, i: number, j: number, x: number, y: number, wide: number, focused: string): Element {
+  const value = figure.values[i]![j] ?? null;
+  const here = at(i, j);
+  const shade = value === null ? 0 : Math.max(0, Math.min(1, value));
+  return h(
+    "g",
+    {
+      role: "gridcell",
+      class: value === null ? "box closed" : "box",
+      tabindex: here === focused ? 0 : -1,
+      "aria-label": said(figure, i, j),
+      "aria-selected": figure.selected === undefined ? null : String(figure.selected === here),
+      "aria-colindex": j + 2,
+      "data-r": i,
+      "data-c": j,
+      "data-row": i,
+      "data-col": j,
+      "data-v": value === null ? null : String(value),
+    },
+    h("rect", { class: "paper", x: x + 1, y: y + 1, width: wide - 2, height: HEIGHT - 2, rx: 2 }),
+    h("rect", { class: "shade", x: x + 1, y: y + 1, width: wide - 2, height: HEIGHT - 2, rx: 2, "fill-opacity": shade.toFixed(4) }),
+    figure.rings?.has(here) && h("rect", { class: "ring", x: x + 3, y: y + 3, width: wide - 6, height: HEIGHT - 6, rx: 9 }),
+    ui.state.numbers &&
+      h("text", { class: shade > 0.5 ? "on-dark" : "on-light", x: x + wide / 2, y: y + HEIGHT / 2 + 4, "text-anchor": "middle" }, value === null ? "×" : short(value)),
+    h("rect", { class: "focus", x: x + 1, y: y + 1, width: wide - 2, height: HEIGHT - 2, rx: 2 }),
+  );
+}
+
+function sum(values: readonly (number | null)[], x: number, y: number): Element {
+  const total = values.reduce<number>((a, b) => a + (b ?? 0), 0);
+  return h(
+    "g",
+    { role: "gridcell", class: "sum" },
+    h("text", { x, y: y + HEIGHT / 2 + 4, "text-anchor": "end", "data-v": String(total) }, total.toFixed(2)),
+  );
+}

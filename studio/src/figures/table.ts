@@ -1,0 +1,39 @@
+/** The twin of a figure as a real table: every number, none rounded away. */
+import { h, type Element } from "../dom";
+
+export interface Twin {
+  readonly caption: string;
+  readonly corner: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly { readonly label: string; readonly values: readonly (number | string | null)[] }[];
+}
+
+export function twin({ caption, corner, columns, rows }: Twin): Element {
+  return h(
+    "div",
+    { class: "twin", tabindex: 0, role: "region", "aria-label": caption },
+    h(
+      "table",
+      {},
+      h("caption", {}, caption),
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, corner), columns.map((label) => h("th", { scope: "col", dir: "auto" }, label)))),
+      h(
+        "tbody",
+        {},
+        rows.map(({ label, values }) =>
+          h("tr", {}, h("th", { scope: "row", dir: "auto" }, label), values.map(cell)),
+        ),
+      ),
+    ),
+  );
+}
+
+function cell(value: number | string | null): Element {
+  if (typeof value !== "number") return h("td", { class: value === null ? "" : "text" }, value ?? "–");
+  return h("td", { "data-v": String(value) }, exact(value));
+}
+
+function exact(value: number): string {
+  const size = Math.abs(value);
+  return size !== 0 && size < 1e-4 ? value.toExponential(3) : String(Number(value.toPrecision(6)));
+}

@@ -1,0 +1,43 @@
+/** Numbers and tokens as people read them. */
+import type { Side, Token } from "./trace";
+
+const MINUS = "\u2212";
+
+/** Three decimals; what is smaller than they can say is written as a power of ten. */
+export function number(value: number, digits = 3): string {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "not a number" : value > 0 ? "∞" : `${MINUS}∞`;
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  const text = size < 0.5 * 10 ** -digits ? size.toExponential(0) : size.toFixed(digits);
+  return (value < 0 ? MINUS : "") + text.replace("e-", `e${MINUS}`).replace("e+", "e");
+}
+
+/** A weight inside a cell: ".91", "1", or "·" for less than half a hundredth. */
+export function short(value: number): string {
+  if (value < 0.005) return "·";
+  return value >= 0.995 ? value.toFixed(value > 1.005 ? 2 : 0) : value.toFixed(2).replace(/^0/, "");
+}
+
+export function difference(value: number): string {
+  return value === 0 ? "0" : value.toExponential(1).replace("e-", `e${MINUS}`).replace("e+", "e");
+}
+
+export function percent(value: number): string {
+  const text = (100 * value).toFixed(value < 0.0995 ? 1 : 0);
+  return value > 0 && text === "0.0" ? "less than 0.1 %" : `${text} %`;
+}
+
+export const count = (value: number): string => value.toLocaleString("en-GB");
+
+/** A piece without the mark of its space; one that goes on with a word begins with a hyphen. */
+export function piece(side: Side, at: number): string {
+  const token = side.tokens[at]!;
+  const goesOn = token.word >= 0 && side.tokens[at - 1]?.word === token.word;
+  return (goesOn ? "‑" : "") + bare(token);
+}
+
+export function bare(token: Pick<Token, "text">): string {
+  return token.text.replace(/^▁(?=.)/u, "");
+}
+
+export const quoted = (text: string): string => `“${text}”`;
