@@ -3,6 +3,7 @@ import { joined, NOTHING, siteVerdict, type Verdict } from "./check";
 import { draw, h, type Children, type Element as Drawn } from "./dom";
 import { dark, light } from "./light";
 import { FIGURES, VIEWS, format, parse, type State, type View } from "./link";
+import { reveal, together } from "./scroll";
 import { Arrays } from "./tensor";
 import { byWord, clamp, faster, last, pause, place, tickOf, type Line } from "./tick";
 import type { Trace } from "./trace";
@@ -46,6 +47,7 @@ export class App {
       this.root.addEventListener(type, (event) => light(this.root, event.target));
     }
     this.root.addEventListener("mouseleave", dark);
+    together(this.root);
     this.root.addEventListener("click", (event) => this.click(event));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.paint());
     void this.compute();
@@ -135,6 +137,7 @@ export class App {
       help(),
     );
     this.paint();
+    reveal(this.root);
     if (document.activeElement !== null) light(this.root, document.activeElement);
   }
 

@@ -129,11 +129,21 @@ function normalised({ how }: Moment, scores: ArrayLike<number>, inside: readonly
   if (how.normaliser === "entmax15") {
     return sup(mrow(mo("("), mn(mine / 2, {}, 2), mo("−"), factor(entmax15(all).tau, 2), mo(")")), mt("2"));
   }
-  const top = Math.max(...all);
-  const shift = top > RAW || top < -RAW ? top : 0;
+  const shift = shiftOf(all);
   const sum = all.reduce((total, score) => total + Math.exp(score - shift), 0);
   const below = how.normaliser === "softmax" ? mn(sum) : sup(mn(sum), mt(String(how.beta)));
-  return frac(exp(shift === 0 ? mn(mine) : [mn(mine, {}, 2), mo("−"), factor(shift, 2)]), below);
+  return frac(exp(mn(mine - shift)), below);
+}
+
+/** Large scores are counted from the highest, which changes no weight; said where it is done. */
+function shiftOf(all: readonly number[]): number {
+  const top = Math.max(...all);
+  return Math.abs(top) > RAW ? top : 0;
+}
+
+export function shiftSaid({ how, scores, inside }: Moment): number | null {
+  if (scores === null || how.placement === "uniform" || !how.normaliser.endsWith("softmax")) return null;
+  return shiftOf(Array.from(scores).filter((_, i) => inside[i])) || null;
 }
 
 export const contextRule = (): Element =>

@@ -10,6 +10,7 @@ test("a link says everything that is shown", () => {
     merge: false,
     specials: false,
     figure: "lines",
+    byRow: true,
     numbers: false,
     table: true,
     speed: 0.25,

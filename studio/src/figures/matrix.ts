@@ -25,12 +25,20 @@ export interface Figure {
   readonly current?: number | null; // row of the word the Walk is at
   readonly selected?: string | null; // "row,column"
   readonly sums: boolean;
+  readonly byRow?: boolean; // shades are shares of the row's largest value
   readonly pick: (row: number, column: number) => void;
 }
 
 export function clip(label: string): string {
   const letters = Array.from(label);
   return letters.length > LONGEST ? `${letters.slice(0, LONGEST - 1).join("")}…` : label;
+}
+
+/** How dark the cells of a row are, 0 to 1. */
+export function shades({ values, byRow }: Figure, row: number): number[] {
+  const mine = values[row]!.map((value) => Math.max(0, value ?? 0));
+  const most = (byRow && Math.max(...mine)) || 1;
+  return mine.map((value) => Math.min(1, value / most));
 }
 
 const wide = (labels: readonly string[]): number =>
@@ -103,17 +111,19 @@ export function matrix(ui: Ui, figure: Figure): Element {
           h("title", {}, figure.marked?.has(i) ? `${label} (weights changed by hand)` : label),
           h("text", { x: left - 8, y: y + HEIGHT / 2 + 4.5, "text-anchor": "end" }, (figure.marked?.has(i) ? "✎ " : "") + clip(label)),
         ),
-        columns.map((_, j) => box(ui, figure, i, j, left + j * cell, y, cell, focused)),
+        shades(figure, i).map((dark, j) => box(ui, figure, [i, j], dark, [left + j * cell, y, cell], focused)),
         figure.sums && sum(figure.values[i]!, left + columns.length * cell + SUM - 4, y),
       );
     }),
   );
 }
 
-function box(ui: Ui, figure: Figure, i: number, j: number, x: number, y: number, wide: number, focused: string): Element {
+type Cell = readonly [row: number, column: number];
+type Box = readonly [x: number, y: number, width: number];
+
+function box(ui: Ui, figure: Figure, [i, j]: Cell, dark: number, [x, y, wide]: Box, focused: string): Element {
   const value = figure.values[i]![j] ?? null;
   const here = at(i, j);
-  const shade = value === null ? 0 : Math.max(0, Math.min(1, value));
   return h(
     "g",
     {
@@ -130,10 +140,10 @@ function box(ui: Ui, figure: Figure, i: number, j: number, x: number, y: number,
       "data-v": value === null ? null : String(value),
     },
     h("rect", { class: "paper", x: x + 1, y: y + 1, width: wide - 2, height: HEIGHT - 2, rx: 2 }),
-    h("rect", { class: "shade", x: x + 1, y: y + 1, width: wide - 2, height: HEIGHT - 2, rx: 2, "fill-opacity": shade.toFixed(4) }),
+    h("rect", { class: "shade", x: x + 1, y: y + 1, width: wide - 2, height: HEIGHT - 2, rx: 2, "fill-opacity": dark.toFixed(4) }),
     figure.rings?.has(here) && h("rect", { class: "ring", x: x + 3, y: y + 3, width: wide - 6, height: HEIGHT - 6, rx: 9 }),
     ui.state.numbers &&
-      h("text", { class: shade > 0.5 ? "on-dark" : "on-light", x: x + wide / 2, y: y + HEIGHT / 2 + 4, "text-anchor": "middle" }, value === null ? "×" : short(value)),
+      h("text", { class: dark > 0.5 ? "on-dark" : "on-light", x: x + wide / 2, y: y + HEIGHT / 2 + 4, "text-anchor": "middle" }, value === null ? "×" : short(value)),
     h("rect", { class: "focus", x: x + 1, y: y + 1, width: wide - 2, height: HEIGHT - 2, rx: 2 }),
   );
 }

@@ -35,6 +35,7 @@ export function alignment(ui: Ui): Children {
       pieces && toggle("merge", "whole words", state.merge, null, (merge) => ui.go({ merge })),
       toggle("specials", "start and end tokens", state.specials, null, (on) => ui.go({ specials: on })),
       !large && toggle("numbers", "numbers", state.numbers, "N", (numbers) => ui.go({ numbers })),
+      toggle("scale", "shade by row", state.byRow, null, (byRow) => ui.go({ byRow })),
       toggle("table", "table", state.table, "T", (on) => ui.go({ table: on })),
     ),
     h("h2", {}, headline(looks, head)),
@@ -56,7 +57,8 @@ function legend(ui: Ui, looks: Looks, found: Matrix): string {
   const said = ["Every row is one reader; its weights are shares of what it read."];
   if (looks.mass === "at_most_one") said.push("Here a row may sum to less than 1.");
   if (looks.mass === "free") said.push("Here a row may sum to anything.");
-  if (found.gold.size > 0) said.push("Rings: word links known from elsewhere to be right.");
+  if (found.gold.size > 0) said.push("Rings and orange lines: word links known from elsewhere to be right.");
+  if (ui.state.byRow) said.push("The darkest cell of a row is its largest weight, however small.");
   if (!ui.state.specials) said.push("Start and end tokens are left out, so rows may sum to less than 1.");
   if (looks.kind === "self" && looks.asks === "target") said.push("Places in the output are named by the word written there; a place reads only what came before.");
   if (ui.trace.edits.length > 0) said.push("✎: weights changed by hand.");
@@ -81,6 +83,7 @@ function figureOf(ui: Ui, looks: Looks, found: Matrix): Figure {
     marked: new Set(marked),
     current,
     sums: ui.state.numbers,
+    byRow: ui.state.byRow,
     pick: (row) => {
       const first = found.rows[row]?.positions[0];
       if (asks && first !== undefined) ui.go({ tick: tickOf(ui.line, first, stage) });

@@ -4,7 +4,7 @@ import { h, type Children } from "../dom";
 import { bar, list, type Row } from "../figures/list";
 import { size, strip, vector } from "../figures/vector";
 import { count, difference, number, percent, piece, bare, quoted } from "../format";
-import { combineRules, contextNumbers, contextRule, scoreNumbers, scoreRule, weightNumbers, weightRule, wordNumbers, wordRule } from "../formulas";
+import { combineRules, contextNumbers, contextRule, scoreNumbers, scoreRule, shiftSaid, weightNumbers, weightRule, wordNumbers, wordRule } from "../formulas";
 import type { Moment } from "../moment";
 import type { Ui } from "../ui";
 import { badge } from "./badge";
@@ -30,6 +30,9 @@ function rowsOf(ui: Ui, moment: Moment, make: (i: number) => Pick<Row, "said" | 
   }));
 }
 
+/** What is read, in words. */
+const noun = ({ looks }: Moment): string => (looks.reads === "source" ? "input word" : "output place so far");
+
 const value = (amount: number, text = number(amount)): Children => h("span", { class: "n", "data-v": String(amount) }, text);
 const closed = (why: string): Children => h("span", { class: "n none" }, why);
 
@@ -45,10 +48,10 @@ export function scoreLane(ui: Ui, moment: Moment): Lane {
   }));
   return {
     title: "Score",
-    what: "How well does each input word fit what the decoder asks for?",
+    what: `How well does each ${noun(moment)} fit what the decoder asks for?`,
     rules: rule && [rule.rule, h("p", { class: "letters" }, rule.what)],
     numbers: scoreNumbers(moment, word),
-    body: scores === null ? h("p", { class: "note" }, MORE) : list(ui, "scores", "Scores of the input words", rows),
+    body: scores === null ? h("p", { class: "note" }, MORE) : list(ui, "scores", `Scores, one for each ${noun(moment)}`, rows),
     foot: [
       query && vector({ id: "q", letter: "q", what: "what asks: the decoder's state", values: query }),
       keys && vector({ id: `k${chosen}`, letter: "k", what: `${quoted(word)} as it was read`, values: keys[chosen]! }),
@@ -65,6 +68,7 @@ export function softmaxLane(ui: Ui, moment: Moment): Lane {
   const { weights, open, inside, chosen, reads, how } = moment;
   const sum = Array.from(weights).reduce((a, b) => a + b, 0);
   const rule = moment.scores === null ? null : weightRule(moment);
+  const shift = moment.byHand ? null : shiftSaid(moment);
   const rows = rowsOf(ui, moment, (i) => ({
     said: open[i] ? `weight ${number(weights[i]!)}` : "not read",
     cell: open[i] && (inside[i] || weights[i]! > 0) ? [bar(weights[i]!, 1), value(weights[i]!)] : closed(open[i] ? "outside" : "not read"),
@@ -72,10 +76,13 @@ export function softmaxLane(ui: Ui, moment: Moment): Lane {
   }));
   return {
     title: how.placement === "uniform" ? "Uniform" : (TITLES[how.normaliser] ?? "Softmax"),
-    what: "Scores become weights: how much of each input word is read.",
+    what: `Scores become weights: how much of each ${noun(moment)} is read.`,
     rules: rule && [rule.rule, h("p", { class: "letters" }, rule.what)],
-    numbers: weightNumbers(moment, piece(reads, chosen)),
-    body: list(ui, "weights", "Weights of the input words", rows),
+    numbers: [
+      weightNumbers(moment, piece(reads, chosen)),
+      shift !== null && h("p", { class: "letters" }, "Scores are counted from the highest, ", value(shift), ": the weights stay the same."),
+    ],
+    body: list(ui, "weights", `Weights, one for each ${noun(moment)}`, rows),
     foot: [
       h("p", { class: "sum" }, "sum ", value(sum)),
       moment.byHand
@@ -101,8 +108,8 @@ export function contextLane(ui: Ui, moment: Moment): Lane {
   const from = Array.from(weights, (_, i) => (weights[i]! >= LEAST ? `a${i} v${i}` : "")).join(" ").trim();
   return {
     title: "Context",
-    what: "The vectors of the input words, each times its weight, are added up.",
-    rules: [contextRule(), values && h("p", { class: "letters" }, "v: what an input word contributes. Its bars shrink with its weight; under 1 % they are left out.")],
+    what: `The vector of each ${noun(moment)}, times its weight, is added up.`,
+    rules: [contextRule(), values && h("p", { class: "letters" }, "v: what each contributes. Its bars shrink with its weight; under 1 % they are left out.")],
     numbers: contextNumbers(moment),
     body: values === null ? h("p", { class: "note" }, MORE) : list(ui, "values", "Vectors times their weights", rows),
     foot: [

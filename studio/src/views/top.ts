@@ -5,6 +5,8 @@ import { count, difference } from "../format";
 import type { Checks, Trace } from "../trace";
 import type { Ui } from "../ui";
 
+const LONG = 300; // letters: a longer text scrolls, so keys must reach it
+
 export function top(ui: Ui): Element {
   const { trace } = ui;
   return h(
@@ -26,7 +28,7 @@ export function top(ui: Ui): Element {
 }
 
 function text(name: string, value: string): Children {
-  return [h("dt", {}, name), h("dd", { dir: "auto" }, value)];
+  return [h("dt", {}, name), h("dd", { dir: "auto", tabindex: value.length > LONG ? 0 : null }, value)];
 }
 
 function facts(trace: Trace): string[] {
