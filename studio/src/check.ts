@@ -50,7 +50,10 @@ export function allowed(trace: Trace, arrays: Arrays, looks: Looks, query: numbe
   const keys = trace.tensors[looks.weight]!.shape[2]!;
   const mask = looks.mask == null ? null : arrays.get(looks.mask).data;
   const ahead = looks.kind === "self" && looks.asks === "target";
-  return Array.from({ length: keys }, (_, key) => (mask === null || mask[key] !== 0) && !(ahead && key > query));
+  return Array.from(
+    { length: keys },
+    (_, key) => (mask === null || mask[key] !== 0) && !(ahead && key > query),
+  );
 }
 
 export function extraOf(arrays: Arrays, looks: Looks, query: number, head: number): Extra {
@@ -101,7 +104,11 @@ export function again(trace: Trace, arrays: Arrays, looks: Looks, query: number,
     found.weights = placed(scores, open, how, query, extraOf(arrays, looks, query, head));
     if (!byHand) found.softmax = apart(found.weights, weights);
     const made = scoresOf(trace, arrays, looks, query);
-    if (made !== null) found.score = apart(made.map((value, i) => (open[i] ? value : scores[i]!)), scores);
+    if (made !== null)
+      found.score = apart(
+        made.map((value, i) => (open[i] ? value : scores[i]!)),
+        scores,
+      );
   }
   if (looks.context != null && looks.value != null) {
     const values = Array.from({ length: weights.length }, (_, i) => arrays.row(looks.value!, i, head));

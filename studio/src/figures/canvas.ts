@@ -14,7 +14,10 @@ export function painted(ui: Ui, figure: Figure): Element {
   ui.paint(figure.id, (canvas) => paint(canvas, figure, cell, r, c));
   const find = (event: Event): void => {
     const { offsetX, offsetY } = event as MouseEvent;
-    figure.pick(Math.min(rows - 1, Math.floor(offsetY / cell)), Math.min(columns - 1, Math.floor(offsetX / cell)));
+    figure.pick(
+      Math.min(rows - 1, Math.floor(offsetY / cell)),
+      Math.min(columns - 1, Math.floor(offsetX / cell)),
+    );
   };
   return h(
     "div",
