@@ -33,6 +33,15 @@ export function attentionOf(trace: Trace, looks: Looks): Attention {
   return { ...DEFAULTS, ...section(trace, "attention") };
 }
 
+/** What asks, in words. */
+export function askerOf(trace: Trace): string {
+  const { kind, order } = section(trace, "decoder") as { kind?: string; order?: string };
+  if (kind === "transformer" || kind === "conv") return "what the decoder has so far";
+  if (kind === "abs") return "the last words written";
+  if (kind === undefined) return "what asks";
+  return order?.startsWith("look") ? "the decoder's state before this word" : "the decoder's state";
+}
+
 const BY_HAND = ["set", "onehot", "zero", "uniform", "permute", "gold", "mask-head"];
 
 /** Were the weights of this site changed by hand at this step? An edit without a site is the alignment's. */

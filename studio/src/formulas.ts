@@ -1,6 +1,6 @@
 /** The formulas of every mechanism, with the numbers of one moment put in. */
 import type { Children, Element } from "./dom";
-import { bell, entmax15, sparsemax } from "./maths";
+import { bell, entmax15, placed, sparsemax } from "./maths";
 import {
   DOT,
   EQUALS,
@@ -147,7 +147,7 @@ export function weightRule({ how }: Moment): { rule: Element; what: string } {
           [EQUALS(), rule],
           [DOT(), exp([mo("−"), spread])],
         ]),
-        what: `${what} Only ${how.window} places to each side of p, a place the model predicts, are weighed; the nearer, the more, so they may sum to less than 1.`,
+        what: `${what} Only ${how.window} places to each side of p, a place the model predicts, are weighed; the nearer, the more; ${how.renormalise ? "then they are made to sum to 1 again" : "so they may sum to less than 1"}.`,
       };
     case "hard":
       return how.generate === "expectation"
@@ -163,7 +163,7 @@ export function weightRule({ how }: Moment): { rule: Element; what: string } {
 
 /** The weight of the explained position from its score, where that is one line. */
 export function weightNumbers(moment: Moment, word: string): Element[] {
-  const { how, scores, inside, weights, chosen, centre, open } = moment;
+  const { how, scores, inside, weights, chosen, centre, open, step, extra } = moment;
   const mine = sub(mi("α"), index(word));
   const result = mn(weights[chosen]!, { "data-from": `e${chosen}` });
   if (moment.byHand) return [formula(mine, EQUALS(), result)];
@@ -182,11 +182,14 @@ export function weightNumbers(moment: Moment, word: string): Element[] {
         [EQUALS(), result],
       ]),
     ];
-  const shape = bell(chosen, centre, how.window);
+  const shape = mn(bell(chosen, centre, how.window));
+  const unscaled = placed(scores, open, { ...how, renormalise: false }, step, extra);
+  const sum = mn(unscaled.reduce((total, weight) => total + weight, 0));
   return [
     formula(mi("p"), EQUALS(), mn(centre), mo(","), mi("σ"), EQUALS(), mn(how.window / 2)),
     steps(mine, [
-      [EQUALS(), bare, DOT(), mn(shape), how.renormalise && [mo("/"), mi("∑")]],
+      [EQUALS(), bare],
+      how.renormalise ? [DOT(), shape, mo("/"), sum] : [DOT(), shape],
       [EQUALS(), result],
     ]),
   ];

@@ -5,7 +5,7 @@ import { bar, list, type Row } from "../figures/list";
 import { vector } from "../figures/vector";
 import { bare, number, percent, piece } from "../format";
 import type { Moment } from "../moment";
-import { combineRules, wordNumbers, wordRule } from "../readout";
+import { combineRules, wordNumbers, wordRule, type ReadOut } from "../readout";
 import type { Ui } from "../ui";
 import { MORE, value, type Lane } from "./lanes";
 
@@ -17,16 +17,28 @@ const PARTS: Record<string, [string, string]> = {
   said: ["x", "what words are compared with"],
 };
 
+function readOutOf({ trace }: Ui, { looks }: Moment): ReadOut {
+  const decoder = section(trace, "decoder") as {
+    kind?: string;
+    read_out?: string;
+    norm?: string;
+    hidden?: number;
+  };
+  const { tie, embedding } = trace.model.settings as { tie?: string; embedding?: number };
+  return {
+    kind: decoder.kind ?? "",
+    readOut: decoder.read_out ?? "linear",
+    norm: decoder.norm ?? "pre",
+    looks: looks.context != null || "context" in trace.combine,
+    tied: tie === "output" || tie === "all",
+    resized: embedding !== decoder.hidden,
+  };
+}
+
 export function combineLane(ui: Ui, moment: Moment): Lane {
   const { trace, arrays } = ui;
-  const decoder = section(trace, "decoder") as { kind?: string; read_out?: string; norm?: string };
-  const known = decoder.kind !== undefined;
-  const { rules, what } = combineRules(
-    decoder.kind ?? "",
-    decoder.read_out ?? "linear",
-    decoder.norm ?? "pre",
-    moment.looks.context != null || "context" in trace.combine,
-  );
+  const how = readOutOf(ui, moment);
+  const { rules, what } = combineRules(how);
   const parts = Object.entries(trace.combine).filter(([name]) => name in PARTS);
   const same = trace.combine.context === undefined || trace.combine.context === moment.looks.context;
   const several = trace.sites.filter((looks) => looks.kind === "cross").length > 1;
@@ -53,7 +65,7 @@ export function combineLane(ui: Ui, moment: Moment): Lane {
   return {
     title: "Combine",
     what: "What was read joins what the decoder already knows.",
-    rules: known && [rules, h("p", { class: "letters" }, what)],
+    rules: how.kind !== "" && [rules, h("p", { class: "letters" }, what)],
     numbers:
       !same &&
       h(

@@ -1,4 +1,5 @@
 /** The first three lanes of the Walk: scores, weights, context. */
+import { askerOf } from "../check";
 import { h, type Children } from "../dom";
 import { bar, list, type Row } from "../figures/list";
 import { size, strip, vector } from "../figures/vector";
@@ -75,7 +76,7 @@ export function scoreLane(ui: Ui, moment: Moment): Lane {
         ? h("p", { class: "note" }, MORE)
         : list(ui, "scores", `Scores, one for each ${noun(moment)}`, rows),
     foot: [
-      query && vector({ id: "q", letter: "q", what: "what asks: the decoder's state", values: query }),
+      query && vector({ id: "q", letter: "q", what: `what asks: ${askerOf(ui.trace)}`, values: query }),
       keys &&
         vector({
           id: `k${chosen}`,
