@@ -27,7 +27,9 @@ export function walk(ui: Ui): Children {
       h(
         "p",
         { class: "note" },
-        "This model has no attention: its decoder never looks back at the input. What is left to see are the words it wrote, and what else was likely.",
+        ui.trace.sites.length > 0
+          ? "Nothing in this trace looks back once for every output word; Alignment shows what there is. Here are the words that were written, and what else was likely."
+          : "This model has no attention: its decoder never looks back at the input. What is left to see are the words it wrote, and what else was likely.",
       ),
       controls(ui),
       heading,
