@@ -15,16 +15,16 @@ from view.conftest import Opener
 
 pytestmark = pytest.mark.browser
 CASES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
-    "additive": ("bigru-gru", {"attention__bias": True}, ["tanh(Wq+Uki+b)", "x=[s;c]"]),
-    "coverage": ("bigru-gru", {"attention__coverage": True}, ["tanh(Wq+Uki+wCi)"]),
-    "concat": ("bigru-gru", {"attention__score": "concat"}, ["tanh(W[q;ki])"]),
+    "additive": ("bigru-gru", {"attention__bias": True}, ["ei=v·tanh(Wq+Uki+b)", "x=[s;c]"]),
+    "coverage": ("bigru-gru", {"attention__coverage": True}, ["ei=v·tanh(Wq+Uki+wCi)"]),
+    "concat": ("bigru-gru", {"attention__score": "concat"}, ["ei=v·tanh(W[q;ki])"]),
     "dot": ("luong", {"attention__score": "dot"}, ["ei=q·ki", "x=tanh(W[s;c])"]),
-    "scaled dot": ("bigru-gru", {"attention__score": "scaled-dot"}, ["q·kid"]),
-    "heads": ("bigru-gru", {"attention__score": "scaled-dot", "attention__heads": 3}, ["Qq·Kkid"]),
+    "scaled dot": ("bigru-gru", {"attention__score": "scaled-dot"}, ["ei=q·kid"]),
+    "heads": ("bigru-gru", {"attention__score": "scaled-dot", "attention__heads": 3}, ["ei=Qq·Kkid"]),
     "general, local-p": (
         "bigru-gru",
         {"attention__placement": "local-p", "attention__score": "general"},
-        ["q·Wki", "exp(−(i−p)22σ2)"],
+        ["ei=q·Wki", "exp(−(i−p)22σ2)"],
     ),
     "renormalised local-p": (
         "bigru-gru",
@@ -35,14 +35,14 @@ CASES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "location, sparsemax": (
         "bigru-gru",
         {"attention__score": "location", "attention__normaliser": "sparsemax"},
-        ["(Wq)i", "max(0,ei−τ)"],
+        ["ei=(Wq)i", "αi=max(0,ei−τ)"],
     ),
-    "entmax": ("bigru-gru", {"attention__normaliser": "entmax15"}, ["max(0,ei2−τ)2"]),
-    "smoothed": ("bigru-gru", {"attention__normaliser": "smoothed-softmax"}, ["(∑jexp(ej))β"]),
+    "entmax": ("bigru-gru", {"attention__normaliser": "entmax15"}, ["αi=max(0,ei2−τ)2"]),
+    "smoothed": ("bigru-gru", {"attention__normaliser": "smoothed-softmax"}, ["αi=exp(ei)(∑jexp(ej))β"]),
     "hard": ("bigru-gru", {"attention__placement": "hard", "attention__generate": "argmax"}, []),
     "uniform": ("bigru-gru", {"attention__placement": "uniform"}, ["αi=1n"]),
-    "prod-relu": ("bigru-gru", {"attention__score": "prod-relu"}, ["relu(W(q⊙ki)+b)"]),
-    "concat-relu": ("bigru-gru", {"attention__score": "concat-relu"}, ["relu(W[q;ki]+b)"]),
+    "prod-relu": ("bigru-gru", {"attention__score": "prod-relu"}, ["ei=h·relu(W(q⊙ki)+b)"]),
+    "concat-relu": ("bigru-gru", {"attention__score": "concat-relu"}, ["ei=h·relu(W[q;ki]+b)"]),
     "deep": ("bigru-gru", {"decoder__read_out": "deep", "tie": "all"}, ["x=tanh(L[s;c;y]+b)"]),
     "maxout": ("bigru-gru", {"decoder__feed": "context", "decoder__read_out": "maxout"}, ["x=max(L[s;c;y]"]),
     "affine, copying": ("luong", {"decoder__read_out": "affine", "copying": True}, ["x=W[s;c]+b"]),
