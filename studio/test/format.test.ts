@@ -19,7 +19,15 @@ test("a cell has room for two digits", () => {
 
 test("differences and shares", () => {
   expect(difference(1.46e-7)).toBe("1.5e−7");
-  expect([0, 0.0001, 0.034, 0.96].map(percent)).toEqual(["0.0 %", "less than 0.1 %", "3.4 %", "96 %"]);
+  expect([0, 0.0001, 0.034, 0.96, 0.996, 0.9999, 1].map(percent)).toEqual([
+    "0.0 %",
+    "less than 0.1 %",
+    "3.4 %",
+    "96 %",
+    "99.6 %",
+    "more than 99.9 %",
+    "100 %",
+  ]);
 });
 
 test("a piece loses the mark of its space; one that goes on with a word has a hyphen", () => {
