@@ -27,7 +27,7 @@ $(READY): pyproject.toml constraints.txt hatch_build.py src/heedful/native/kerne
 # The page is tested in Chromium: the system's own, else from the package manager, else Playwright's.
 $(BROWSER): | $(READY)
 	command -v chromium >/dev/null \
-	  || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } \
+	  || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } \
 	  || $(BIN)/playwright install --with-deps chromium
 	touch $@
 
@@ -61,8 +61,10 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+## studio: types, format and tests of the page's script
 studio: $(READY)
 	cd studio && $(NODE) node_modules/typescript/bin/tsc
+	cd studio && $(NODE) node_modules/prettier/bin/prettier.cjs --check --log-level warn .
 	cd studio && $(NODE) node_modules/vitest/vitest.mjs run
 
 unit: $(READY) $(BROWSER) $(DEMO)/model.json
@@ -83,6 +85,7 @@ wheel: $(READY) $(DEMO)/model.json
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	cd studio && $(NODE) node_modules/prettier/bin/prettier.cjs --write --log-level warn .
 
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .coverage

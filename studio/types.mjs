@@ -20,7 +20,9 @@ function typeOf(schema) {
     const values = schema.additionalProperties;
     return `Record<string, ${values && values !== true ? typeOf(values) : "unknown"}>`;
   }
-  return { integer: "number", number: "number", string: "string", boolean: "boolean", null: "null" }[schema.type];
+  return { integer: "number", number: "number", string: "string", boolean: "boolean", null: "null" }[
+    schema.type
+  ];
 }
 
 /** What is None is left out of a file; everything else is always written. */

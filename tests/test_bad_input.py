@@ -575,13 +575,24 @@ def test_traces_that_cannot_be_shown(tmp_path: Path) -> None:
     tree = json.loads(good)
     (site,) = tree["sites"]
     cases: list[tuple[str | bytes, str]] = [
-        (good[: len(good) // 2], "not a trace of schema attn-trace/0: the file: Invalid JSON: EOF"),
+        (good[: len(good) // 2], "not a trace of schema attn-trace/1: the file: Invalid JSON: EOF"),
         ("", "Invalid JSON: EOF"),
         (b"\x00\xff", "not UTF-8 text, so not a trace"),
-        (good.replace("attn-trace/0", "attn-trace/9"), "schema: Input should be 'attn-trace/0'"),
-        (json.dumps({**tree, "target": tree["target"][1:]}), "3 output tokens but 4 steps"),
-        (json.dumps({**tree, "source": [], "sites": [{**site, "weights": [[[]]] * 4}]}), "source: "),
-        (json.dumps({**tree, "sites": [{**site, "heads": 0, "weights": [[]] * 4}]}), "sites.0.heads: "),
+        (good.replace("attn-trace/1", "attn-trace/9"), "schema: Input should be 'attn-trace/1'"),
+        (
+            json.dumps({**tree, "target": {**tree["target"], "tokens": tree["target"]["tokens"][1:]}}),
+            "3 output tokens but 4 steps",
+        ),
+        (json.dumps({**tree, "source": {**tree["source"], "tokens": []}}), "source.tokens: "),
+        (json.dumps({**tree, "sites": [{**site, "heads": 0}]}), "sites.0.heads: "),
+        (
+            json.dumps({**tree, "sites": [{**site, "weight": "other"}]}),
+            "the tensor other is not in the trace",
+        ),
+        (
+            json.dumps({**tree, "tensors": {"weight": {**tree["tensors"]["weight"], "data": "AAAA"}}}),
+            "bytes of data",
+        ),
     ]
     for content, words in cases:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())

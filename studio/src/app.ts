@@ -3,6 +3,7 @@ import { joined, NOTHING, siteVerdict, type Verdict } from "./check";
 import { draw, h, type Children, type Element as Drawn } from "./dom";
 import { dark, light } from "./light";
 import { FIGURES, VIEWS, format, parse, type State, type View } from "./link";
+import { reveal, together } from "./scroll";
 import { Arrays } from "./tensor";
 import { byWord, clamp, faster, last, pause, place, tickOf, type Line } from "./tick";
 import type { Trace } from "./trace";
@@ -46,6 +47,7 @@ export class App {
       this.root.addEventListener(type, (event) => light(this.root, event.target));
     }
     this.root.addEventListener("mouseleave", dark);
+    together(this.root);
     this.root.addEventListener("click", (event) => this.click(event));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.paint());
     void this.compute();
@@ -131,10 +133,15 @@ export class App {
       h("a", { class: "skip", href: "#main", onclick: (event: Event) => this.skip(event) }, "To the figure"),
       top(ui),
       this.tabs(),
-      h("main", { id: "main", tabindex: -1, "data-view": this.state.view }, h("div", { class: `view ${this.state.view}` }, MAKERS[this.state.view](ui))),
+      h(
+        "main",
+        { id: "main", tabindex: -1, "data-view": this.state.view },
+        h("div", { class: `view ${this.state.view}` }, MAKERS[this.state.view](ui)),
+      ),
       help(),
     );
     this.paint();
+    reveal(this.root);
     if (document.activeElement !== null) light(this.root, document.activeElement);
   }
 
@@ -161,7 +168,12 @@ export class App {
           NAMES[view],
         ),
       ),
-      h("button", { type: "button", id: "help-button", class: "help", onclick: () => this.help() }, h("span", {}, "Keys and help"), h("kbd", { "aria-hidden": "true" }, "?")),
+      h(
+        "button",
+        { type: "button", id: "help-button", class: "help", onclick: () => this.help() },
+        h("span", {}, "Keys and help"),
+        h("kbd", { "aria-hidden": "true" }, "?"),
+      ),
     );
   }
 
@@ -183,7 +195,8 @@ export class App {
   // keys and clicks
 
   private click(event: Event): void {
-    const cell = event.target instanceof Element ? event.target.closest<HTMLElement>("[role=gridcell][data-r]") : null;
+    const cell =
+      event.target instanceof Element ? event.target.closest<HTMLElement>("[role=gridcell][data-r]") : null;
     const grid = cell?.closest<HTMLElement>("[data-grid]");
     if (cell && grid) this.pick(grid.dataset.grid!, Number(cell.dataset.r), Number(cell.dataset.c));
   }
@@ -207,7 +220,9 @@ export class App {
     if (grid === null || event.shiftKey) return false;
     const [id, rows, columns] = [grid.dataset.grid!, Number(grid.dataset.rows), Number(grid.dataset.columns)];
     const cell = target.closest<HTMLElement>("[data-r]");
-    const [row, column] = cell ? [Number(cell.dataset.r), Number(cell.dataset.c)] : (this.focused.get(id) ?? [0, 0]);
+    const [row, column] = cell
+      ? [Number(cell.dataset.r), Number(cell.dataset.c)]
+      : (this.focused.get(id) ?? [0, 0]);
     const moves: Record<string, readonly [number, number]> = {
       ArrowLeft: [row, column - 1],
       ArrowRight: [row, column + 1],
@@ -223,7 +238,10 @@ export class App {
       return true;
     }
     if (move === undefined) return false;
-    const to = [Math.max(0, Math.min(rows - 1, move[0])), Math.max(0, Math.min(columns - 1, move[1]))] as const;
+    const to = [
+      Math.max(0, Math.min(rows - 1, move[0])),
+      Math.max(0, Math.min(columns - 1, move[1])),
+    ] as const;
     this.focused.set(id, to);
     this.draw();
     grid.querySelector<HTMLElement>(`[data-r="${to[0]}"][data-c="${to[1]}"]`)?.focus();
@@ -241,7 +259,8 @@ export class App {
       a: () => this.show("alignment"),
       i: () => this.show("what-if"),
     };
-    const act = always[event.key.toLowerCase()] ?? (state.view === "walk" ? this.walkKey(event, target) : undefined);
+    const act =
+      always[event.key.toLowerCase()] ?? (state.view === "walk" ? this.walkKey(event, target) : undefined);
     act?.();
     return act !== undefined;
   }
@@ -249,8 +268,10 @@ export class App {
   private walkKey(event: KeyboardEvent, target: Element): (() => void) | undefined {
     const { line } = this;
     const { tick, speed } = this.state;
-    if (event.key === " ") return target.closest("button,a,summary") ? undefined : () => this.play(this.timer === undefined);
-    if (/^[1-5]$/.test(event.key)) return () => this.go({ tick: tickOf(line, place(line, tick).step, Number(event.key) - 1) });
+    if (event.key === " ")
+      return target.closest("button,a,summary") ? undefined : () => this.play(this.timer === undefined);
+    if (/^[1-5]$/.test(event.key))
+      return () => this.go({ tick: tickOf(line, place(line, tick).step, Number(event.key) - 1) });
     const word = event.shiftKey;
     const to: Record<string, number> = {
       ArrowLeft: word ? byWord(line, tick, -1) : tick - 1,

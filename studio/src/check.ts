@@ -33,6 +33,15 @@ export function attentionOf(trace: Trace, looks: Looks): Attention {
   return { ...DEFAULTS, ...section(trace, "attention") };
 }
 
+/** What asks, in words. */
+export function askerOf(trace: Trace): string {
+  const { kind, order } = section(trace, "decoder") as { kind?: string; order?: string };
+  if (kind === "transformer" || kind === "conv") return "what the decoder has so far";
+  if (kind === "abs") return "the last words written";
+  if (kind === undefined) return "what asks";
+  return order?.startsWith("look") ? "the decoder's state before this word" : "the decoder's state";
+}
+
 const BY_HAND = ["set", "onehot", "zero", "uniform", "permute", "gold", "mask-head"];
 
 /** Were the weights of this site changed by hand at this step? An edit without a site is the alignment's. */
@@ -50,7 +59,10 @@ export function allowed(trace: Trace, arrays: Arrays, looks: Looks, query: numbe
   const keys = trace.tensors[looks.weight]!.shape[2]!;
   const mask = looks.mask == null ? null : arrays.get(looks.mask).data;
   const ahead = looks.kind === "self" && looks.asks === "target";
-  return Array.from({ length: keys }, (_, key) => (mask === null || mask[key] !== 0) && !(ahead && key > query));
+  return Array.from(
+    { length: keys },
+    (_, key) => (mask === null || mask[key] !== 0) && !(ahead && key > query),
+  );
 }
 
 export function extraOf(arrays: Arrays, looks: Looks, query: number, head: number): Extra {
@@ -101,7 +113,11 @@ export function again(trace: Trace, arrays: Arrays, looks: Looks, query: number,
     found.weights = placed(scores, open, how, query, extraOf(arrays, looks, query, head));
     if (!byHand) found.softmax = apart(found.weights, weights);
     const made = scoresOf(trace, arrays, looks, query);
-    if (made !== null) found.score = apart(made.map((value, i) => (open[i] ? value : scores[i]!)), scores);
+    if (made !== null)
+      found.score = apart(
+        made.map((value, i) => (open[i] ? value : scores[i]!)),
+        scores,
+      );
   }
   if (looks.context != null && looks.value != null) {
     const values = Array.from({ length: weights.length }, (_, i) => arrays.row(looks.value!, i, head));

@@ -34,7 +34,9 @@ type Known = globalThis.Element;
 function create(wanted: Child, space: string | null): ChildNode {
   if (typeof wanted === "string") return document.createTextNode(wanted);
   const inside = SPACES[wanted.tag] ?? space;
-  const made: Known = inside ? document.createElementNS(inside, wanted.tag) : document.createElement(wanted.tag);
+  const made: Known = inside
+    ? document.createElementNS(inside, wanted.tag)
+    : document.createElement(wanted.tag);
   update(made, { tag: wanted.tag, attributes: {}, children: [] }, wanted, inside);
   return made;
 }

@@ -20,13 +20,18 @@ export interface Matrix {
 export const at = (row: number, column: number): string => `${row},${column}`;
 
 /** Positions that make a row or column, and the row or column of each word. */
-export function groups(side: Side, words: boolean, specials: boolean): { found: Group[]; ofWord: Map<number, number> } {
+export function groups(
+  side: Side,
+  words: boolean,
+  specials: boolean,
+): { found: Group[]; ofWord: Map<number, number> } {
   const found: { label: string; positions: number[] }[] = [];
   const ofWord = new Map<number, number>();
   side.tokens.forEach((token, position) => {
     const known = ofWord.get(token.word);
     if (token.word === NO_WORD) {
-      if (specials || token.role === "normal") found.push({ label: piece(side, position), positions: [position] });
+      if (specials || token.role === "normal")
+        found.push({ label: piece(side, position), positions: [position] });
     } else if (words && known !== undefined) {
       found[known]!.positions.push(position);
     } else {

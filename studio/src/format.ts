@@ -22,9 +22,11 @@ export function difference(value: number): string {
   return value === 0 ? "0" : value.toExponential(1).replace("e-", `e${MINUS}`).replace("e+", "e");
 }
 
+/** Whole percents; near 0 and 1 with a decimal, so that neither is claimed too soon. */
 export function percent(value: number): string {
-  const text = (100 * value).toFixed(value < 0.0995 ? 1 : 0);
-  return value > 0 && text === "0.0" ? "less than 0.1 %" : `${text} %`;
+  const text = (100 * value).toFixed(value < 0.0995 || (value > 0.99 && value < 1) ? 1 : 0);
+  if (value > 0 && text === "0.0") return "less than 0.1 %";
+  return value < 1 && text === "100.0" ? "more than 99.9 %" : `${text} %`;
 }
 
 export const count = (value: number): string => value.toLocaleString("en-GB");

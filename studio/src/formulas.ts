@@ -1,13 +1,32 @@
 /** The formulas of every mechanism, with the numbers of one moment put in. */
 import type { Children, Element } from "./dom";
-import { bell, entmax15, sparsemax } from "./maths";
-import { DOT, EQUALS, PLUS, call, factor, formula, frac, joined, mi, mn, mo, mrow, mt, root, steps, sub, sup, vec } from "./math";
+import { bell, entmax15, placed, sparsemax } from "./maths";
+import {
+  DOT,
+  EQUALS,
+  PLUS,
+  call,
+  factor,
+  formula,
+  frac,
+  joined,
+  mi,
+  mn,
+  mo,
+  mrow,
+  mt,
+  root,
+  steps,
+  sub,
+  sup,
+  vec,
+} from "./math";
 import type { Moment } from "./moment";
 
 const LONGEST = 9; // letters of a word under a symbol
-const RAW = 12; // exp() of a larger score would not fit into the line
+const RAW = 8; // exp() of a larger score would not fit into the line
 
-function index(word: string): Element {
+export function index(word: string): Element {
   const letters = Array.from(word);
   return mt(letters.length > LONGEST ? `${letters.slice(0, LONGEST - 1).join("")}…` : word);
 }
@@ -23,17 +42,34 @@ export function scoreRule({ how, looks }: Moment): { rule: Element; what: string
   const projected = heads ? " Q and K, learned, make this head's own versions of q and k." : "";
   const rules: Record<string, [Children, string]> = {
     additive: [
-      [mi("v"), DOT(), mi("tanh"), mo("("), mi("W"), asked, PLUS(), mi("U"), key, !how.bias && !how.coverage && mo(")")],
+      [
+        mi("v"),
+        DOT(),
+        mi("tanh"),
+        mo("("),
+        mi("W"),
+        asked,
+        PLUS(),
+        mi("U"),
+        key,
+        !how.bias && !how.coverage && mo(")"),
+      ],
       `W, U${how.bias ? ", b" : ""} and v are learned.${how.coverage ? " C: the weight that this input word has had so far." : ""}`,
     ],
-    concat: [[mi("v"), DOT(), call("tanh", mi("W"), joined(asked, mo(";"), key))], "W and v are learned; [ ; ] joins two vectors."],
+    concat: [
+      [mi("v"), DOT(), call("tanh", mi("W"), joined(asked, mo(";"), key))],
+      "W and v are learned; [ ; ] joins two vectors.",
+    ],
     dot: [[asked, DOT(), key], "The sum of the products, number by number."],
     "scaled-dot": [
       frac(mrow(asked, DOT(), key), root(mi("d"))),
       "d is how many numbers are multiplied: the root keeps scores of long vectors from growing.",
     ],
     general: [[asked, DOT(), mi("W"), key], "W is learned."],
-    location: [[mo("("), mi("W"), asked, sub(mo(")"), mi("i"))], "W is learned; the input word itself is not looked at, only its place."],
+    location: [
+      [mo("("), mi("W"), asked, sub(mo(")"), mi("i"))],
+      "W is learned; the input word itself is not looked at, only its place.",
+    ],
     "prod-relu": [
       [mi("h"), DOT(), call("relu", mi("W"), mo("("), asked, mo("⊙"), key, mo(")"), PLUS(), mi("b"))],
       "W, b and h are learned; ⊙ multiplies number by number.",
@@ -60,11 +96,14 @@ export function scoreNumbers(moment: Moment, word: string): Element | null {
   const key = keys[chosen]!;
   const terms: Children = [factor(query[0]!, 2), DOT(), factor(key[0]!, 2), PLUS(), mo("…")];
   const sum = how.score === "dot" ? terms : frac(mrow(terms), root(mt(String(query.length))));
-  return steps(e, [[EQUALS(), sum], [EQUALS(), result]]);
+  return steps(e, [
+    [EQUALS(), sum],
+    [EQUALS(), result],
+  ]);
 }
 
 const a = (): Element => sub(mi("α"), mi("i"));
-const exp = (of: Children): Element => mrow(call("exp", of));
+export const exp = (of: Children): Element => mrow(call("exp", of));
 const sumExp = (): Children => [sub(mo("∑"), mi("j")), exp(sub(mi("e"), mi("j")))];
 
 export function weightRule({ how }: Moment): { rule: Element; what: string } {
@@ -75,28 +114,48 @@ export function weightRule({ how }: Moment): { rule: Element; what: string } {
       frac(exp(e()), sup(mrow(mo("("), sumExp(), mo(")")), mi("β"))),
       `β = ${how.beta}: less than 1 makes the weights flatter; they need not sum to 1.`,
     ],
-    sparsemax: [[mi("max"), mo("("), mt("0"), mo(","), e(), mo("−"), mi("τ"), mo(")")], "τ is chosen so that the weights sum to 1; what is below it gets nothing."],
+    sparsemax: [
+      [mi("max"), mo("("), mt("0"), mo(","), e(), mo("−"), mi("τ"), mo(")")],
+      "τ is chosen so that the weights sum to 1; what is below it gets nothing.",
+    ],
     entmax15: [
       sup(mrow(mi("max"), mo("("), mt("0"), mo(","), frac(e(), mt("2")), mo("−"), mi("τ"), mo(")")), mt("2")),
       "τ is chosen so that the weights sum to 1; what is below it gets nothing.",
     ],
   };
   const [rule, what] = rules[how.normaliser] ?? rules.softmax!;
-  const spread: Children = [frac(mrow(mo("("), mi("i"), mo("−"), mi("p"), sup(mo(")"), mt("2"))), mrow(mt("2"), sup(mi("σ"), mt("2"))))];
+  const spread: Children = [
+    frac(
+      mrow(mo("("), mi("i"), mo("−"), mi("p"), sup(mo(")"), mt("2"))),
+      mrow(mt("2"), sup(mi("σ"), mt("2"))),
+    ),
+  ];
   switch (how.placement) {
     case "uniform":
-      return { rule: formula(a(), EQUALS(), frac(mt("1"), mi("n"))), what: "A control: all n readable words get the same weight, whatever the scores." };
+      return {
+        rule: formula(a(), EQUALS(), frac(mt("1"), mi("n"))),
+        what: "A control: all n readable words get the same weight, whatever the scores.",
+      };
     case "local-m":
-      return { rule: formula(a(), EQUALS(), rule), what: `${what} Only words at most ${how.window} places from the output's own place are weighed.` };
+      return {
+        rule: formula(a(), EQUALS(), rule),
+        what: `${what} Only words at most ${how.window} places from the output's own place are weighed.`,
+      };
     case "local-p":
       return {
-        rule: steps(a(), [[EQUALS(), rule], [DOT(), exp([mo("−"), spread])]]),
-        what: `${what} Only ${how.window} places to each side of p, a place the model predicts, are weighed; the nearer, the more, so they may sum to less than 1.`,
+        rule: steps(a(), [
+          [EQUALS(), rule],
+          [DOT(), exp([mo("−"), spread])],
+        ]),
+        what: `${what} Only ${how.window} places to each side of p, a place the model predicts, are weighed; the nearer, the more; ${how.renormalise ? "then they are made to sum to 1 again" : "so they may sum to less than 1"}.`,
       };
     case "hard":
       return how.generate === "expectation"
         ? { rule: formula(a(), EQUALS(), rule), what }
-        : { rule: formula(a(), EQUALS(), rule), what: `${what} Then ${how.generate === "sample" ? "one word is drawn by these chances" : "the best word is taken"}, and gets all the weight.` };
+        : {
+            rule: formula(a(), EQUALS(), rule),
+            what: `${what} Then ${how.generate === "sample" ? "one word is drawn by these chances" : "the best word is taken"}, and gets all the weight.`,
+          };
     default:
       return { rule: formula(a(), EQUALS(), rule), what };
   }
@@ -104,36 +163,65 @@ export function weightRule({ how }: Moment): { rule: Element; what: string } {
 
 /** The weight of the explained position from its score, where that is one line. */
 export function weightNumbers(moment: Moment, word: string): Element[] {
-  const { how, scores, inside, weights, chosen, centre, open } = moment;
+  const { how, scores, inside, weights, chosen, centre, open, step, extra } = moment;
   const mine = sub(mi("α"), index(word));
   const result = mn(weights[chosen]!, { "data-from": `e${chosen}` });
   if (moment.byHand) return [formula(mine, EQUALS(), result)];
   if (how.placement === "uniform") {
-    return [formula(mine, EQUALS(), frac(mt("1"), mt(String(open.filter(Boolean).length))), EQUALS(), result)];
+    return [
+      formula(mine, EQUALS(), frac(mt("1"), mt(String(open.filter(Boolean).length))), EQUALS(), result),
+    ];
   }
   const drawn = how.placement === "hard" && how.generate !== "expectation";
   if (scores === null || !inside[chosen] || drawn) return [formula(mine, EQUALS(), result)];
   const bare = normalised(moment, scores, inside, chosen);
-  if (how.placement !== "local-p" || centre === null) return [steps(mine, [[EQUALS(), bare], [EQUALS(), result]])];
-  const shape = bell(chosen, centre, how.window);
+  if (how.placement !== "local-p" || centre === null)
+    return [
+      steps(mine, [
+        [EQUALS(), bare],
+        [EQUALS(), result],
+      ]),
+    ];
+  const shape = mn(bell(chosen, centre, how.window));
+  const unscaled = placed(scores, open, { ...how, renormalise: false }, step, extra);
+  const sum = mn(unscaled.reduce((total, weight) => total + weight, 0));
   return [
     formula(mi("p"), EQUALS(), mn(centre), mo(","), mi("σ"), EQUALS(), mn(how.window / 2)),
-    steps(mine, [[EQUALS(), bare, DOT(), mn(shape), how.renormalise && [mo("/"), mi("∑")]], [EQUALS(), result]]),
+    steps(mine, [
+      [EQUALS(), bare],
+      how.renormalise ? [DOT(), shape, mo("/"), sum] : [DOT(), shape],
+      [EQUALS(), result],
+    ]),
   ];
 }
 
-function normalised({ how }: Moment, scores: ArrayLike<number>, inside: readonly boolean[], chosen: number): Children {
+function normalised(
+  { how }: Moment,
+  scores: ArrayLike<number>,
+  inside: readonly boolean[],
+  chosen: number,
+): Children {
   const mine = scores[chosen]!;
   const all = Array.from(scores).filter((_, i) => inside[i]);
   if (how.normaliser === "sparsemax") return [mn(mine), mo("−"), factor(sparsemax(all).tau)];
   if (how.normaliser === "entmax15") {
     return sup(mrow(mo("("), mn(mine / 2, {}, 2), mo("−"), factor(entmax15(all).tau, 2), mo(")")), mt("2"));
   }
-  const top = Math.max(...all);
-  const shift = top > RAW || top < -RAW ? top : 0;
+  const shift = shiftOf(all);
   const sum = all.reduce((total, score) => total + Math.exp(score - shift), 0);
   const below = how.normaliser === "softmax" ? mn(sum) : sup(mn(sum), mt(String(how.beta)));
-  return frac(exp(shift === 0 ? mn(mine) : [mn(mine, {}, 2), mo("−"), factor(shift, 2)]), below);
+  return frac(exp(mn(mine - shift)), below);
+}
+
+/** Large scores are counted from the highest, which changes no weight; said where it is done. */
+function shiftOf(all: readonly number[]): number {
+  const top = Math.max(...all);
+  return Math.abs(top) > RAW ? top : 0;
+}
+
+export function shiftSaid({ how, scores, inside }: Moment): number | null {
+  if (scores === null || how.placement === "uniform" || !how.normaliser.endsWith("softmax")) return null;
+  return shiftOf(Array.from(scores).filter((_, i) => inside[i])) || null;
 }
 
 export const contextRule = (): Element =>
@@ -147,65 +235,14 @@ export function contextNumbers({ weights, values, context }: Moment): Element | 
   const order = Array.from(weights, (_, i) => i).sort((x, y) => weights[y]! - weights[x]!);
   const shown = order.slice(0, TERMS).filter((i) => weights[i]! > 0);
   const rest = order.slice(shown.length).reduce((sum, i) => sum + weights[i]! * values[i]![0]!, 0);
-  const terms = shown.map((i, n) => [n === 0 ? EQUALS() : PLUS(), mn(weights[i]!), DOT(), factor(values[i]![0]!)]);
+  const terms = shown.map((i, n) => [
+    n === 0 ? EQUALS() : PLUS(),
+    mn(weights[i]!),
+    DOT(),
+    factor(values[i]![0]!),
+  ]);
   const others = order.length - shown.length;
   const sum = others > 0 ? [[PLUS(), factor(rest), mt(`\u00a0from ${others} more`)]] : [];
   const result = [EQUALS(), mn(context[0]!, { "data-from": "context" })];
   return steps(sub(vec("c"), mt("1")), [...terms, ...sum, result]);
-}
-
-const y = (): Element => vec("y");
-const s = (): Element => vec("s");
-const c = (): Element => vec("c");
-const x = (): Element => vec("x");
-const r = (): Element => vec("r");
-
-/** From the look to the vector that words are compared with. */
-export function combineRules(kind: string, readOut: string, norm: string, looks: boolean): { rules: Element[]; what: string } {
-  const is = (...parts: Children[]): Element => formula(x(), EQUALS(), parts);
-  const both = looks ? joined(s(), mo(";"), c()) : s();
-  if (kind === "transformer") {
-    const [u, z] = [(): Element => vec("u"), (): Element => vec("z")];
-    const feed = (of: Children): Element => formula(z(), EQUALS(), u(), PLUS(), call("feed", of));
-    const added = norm === "pre" ? [r(), PLUS(), c()] : call("norm", r(), PLUS(), c());
-    return {
-      rules: [formula(u(), EQUALS(), added), feed(norm === "pre" ? call("norm", u()) : u()), is(call("norm", z()))],
-      what: "What was read (c) is added to what the decoder had (r). Feed is two learned layers, norm evens out the sizes.",
-    };
-  }
-  if (kind === "conv") {
-    const half = (): Element => root(mt("½"));
-    return {
-      rules: [
-        formula(vec("u"), EQUALS(), mo("("), vec("g"), PLUS(), mi("A"), c(), PLUS(), mi("a"), mo(")"), half()),
-        is(mi("W"), mo("("), vec("u"), PLUS(), r(), mo(")"), half(), PLUS(), mi("b")),
-      ],
-      what: "What was read (c) is added to the layer's output (g) and input (r); each root keeps the sum at the size of its parts. A, a, W and b are learned.",
-    };
-  }
-  if (kind === "abs") {
-    return {
-      rules: [is(joined(call("tanh", mi("H"), y(), PLUS(), mi("b")), mo(";"), c()))],
-      what: "y: the vectors of the last words written. H and b are learned; [ ; ] joins two vectors.",
-    };
-  }
-  const rules: Record<string, [Element, string]> = {
-    linear: [is(both), looks ? "The decoder's state and the context are put side by side, unchanged." : "The decoder's state as it is."],
-    tanh: [is(call("tanh", mi("W"), both)), "W is learned; tanh keeps every number between −1 and 1."],
-    affine: [is(mi("W"), both, PLUS(), mi("b")), "W and b are learned; [ ; ] joins two vectors."],
-    deep: [is(call("tanh", mi("L"), looks ? joined(s(), mo(";"), c(), mo(";"), y()) : joined(s(), mo(";"), y()))), "y: the word written before. L is learned."],
-    maxout: [
-      formula(x(), EQUALS(), mi("max"), mo("("), mi("L"), looks ? joined(s(), mo(";"), c(), mo(";"), y()) : joined(s(), mo(";"), y()), mo(")")),
-      "y: the word written before. L is learned; of every two numbers the larger is kept.",
-    ],
-  };
-  const [rule, what] = rules[readOut] ?? rules.linear!;
-  return { rules: [rule], what };
-}
-
-export const wordRule = (): Element => formula(mi("p"), EQUALS(), call("softmax", mi("O"), x(), PLUS(), mi("b")));
-
-export function wordNumbers(word: string, logp: number): Element {
-  const p = [mi("p"), mo("("), index(word), mo(")")];
-  return steps(p, [[EQUALS(), exp(mn(logp))], [EQUALS(), mn(Math.exp(logp), { "data-from": "said" })]]);
 }

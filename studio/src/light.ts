@@ -18,7 +18,12 @@ function within(root: Element, target: Element): Element[] {
   const from = target.getAttribute("data-from");
   if (from) {
     const names = new Set(from.split(" "));
-    return [target, ...Array.from(root.querySelectorAll("[data-id]")).filter((one) => names.has(one.getAttribute("data-id")!))];
+    return [
+      target,
+      ...Array.from(root.querySelectorAll("[data-id]")).filter((one) =>
+        names.has(one.getAttribute("data-id")!),
+      ),
+    ];
   }
   const [row, column] = [target.getAttribute("data-row"), target.getAttribute("data-col")];
   const [rows, columns] = [`[data-row="${row}"]`, `[data-col="${column}"]`];

@@ -14,6 +14,7 @@ export interface State {
   readonly merge: boolean; // pieces as words
   readonly specials: boolean; // start and end tokens too
   readonly figure: Figure;
+  readonly byRow: boolean; // shades are shares of the row's largest weight, not of 1
   readonly numbers: boolean;
   readonly table: boolean;
   readonly speed: number;
@@ -30,6 +31,7 @@ export const START: State = {
   merge: true,
   specials: true,
   figure: "both",
+  byRow: false,
   numbers: true,
   table: false,
   speed: 1,
@@ -48,6 +50,7 @@ export function format(state: State): string {
   query.set("merge", flag(state.merge));
   query.set("specials", flag(state.specials));
   if (state.figure !== START.figure) query.set("figure", state.figure);
+  if (state.byRow) query.set("scale", "row");
   if (!state.numbers) query.set("numbers", "0");
   if (state.table) query.set("table", "1");
   if (state.speed !== START.speed) query.set("speed", String(state.speed));
@@ -81,6 +84,7 @@ export function parse(hash: string): State {
     merge: flagged("merge", START.merge),
     specials: flagged("specials", START.specials),
     figure: oneOf(query.get("figure"), FIGURES, START.figure),
+    byRow: query.get("scale") === "row",
     numbers: flagged("numbers", START.numbers),
     table: flagged("table", START.table),
     speed: [0.25, 0.5, 1, 2, 4].includes(speed) ? speed : START.speed,

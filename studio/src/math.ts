@@ -4,7 +4,8 @@ import { number } from "./format";
 
 export const mi = (text: string): Element => h("mi", {}, text);
 /** Brackets keep the size of the line. */
-export const mo = (text: string): Element => h("mo", "()[]".includes(text) ? { stretchy: "false" } : {}, text);
+export const mo = (text: string): Element =>
+  h("mo", "()[]".includes(text) ? { stretchy: "false" } : {}, text);
 export const mt = (text: string): Element => h("mtext", {}, text);
 export const mrow = (...parts: Children[]): Element => h("mrow", {}, parts);
 export const sub = (base: Children, index: Children): Element => h("msub", {}, base, index);
@@ -36,7 +37,14 @@ export const steps = (left: Children, lines: readonly Children[]): Element =>
     h(
       "mtable",
       { class: "steps", displaystyle: "true" },
-      lines.map((line, i) => h("mtr", {}, h("mtd", { class: "left" }, mrow(i === 0 ? left : [])), h("mtd", { class: "right" }, mrow(line)))),
+      lines.map((line, i) =>
+        h(
+          "mtr",
+          {},
+          h("mtd", { class: "left" }, mrow(i === 0 ? left : [])),
+          h("mtd", { class: "right" }, mrow(line)),
+        ),
+      ),
     ),
   );
 

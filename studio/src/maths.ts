@@ -32,7 +32,11 @@ function threshold(scores: readonly number[], weigh: (gap: number) => number): n
 /** Sparsemax (Martins 2016): the nearest point at which weights sum to 1. With its tau. */
 export function sparsemax(scores: readonly number[]): { weights: number[]; tau: number } {
   const top = largest(scores);
-  const tau = threshold(scores.map((score) => score - top), (gap) => gap) + top;
+  const tau =
+    threshold(
+      scores.map((score) => score - top),
+      (gap) => gap,
+    ) + top;
   return { weights: scores.map((score) => Math.max(0, score - tau)), tau };
 }
 
@@ -40,14 +44,23 @@ export function sparsemax(scores: readonly number[]): { weights: number[]; tau: 
 export function entmax15(scores: readonly number[]): { weights: number[]; tau: number } {
   const half = scores.map((score) => score / 2);
   const top = largest(half);
-  const tau = threshold(half.map((score) => score - top), (gap) => gap * gap) + top;
+  const tau =
+    threshold(
+      half.map((score) => score - top),
+      (gap) => gap * gap,
+    ) + top;
   return { weights: half.map((score) => Math.max(0, score - tau) ** 2), tau };
 }
 
 export type Normaliser = "softmax" | "smoothed-softmax" | "sparsemax" | "entmax15";
 
 /** Weights of the allowed scores; the others have 0, and where none is allowed, all. */
-export function normalise(scores: Vector, allowed: readonly boolean[], name: Normaliser, beta = 0.5): number[] {
+export function normalise(
+  scores: Vector,
+  allowed: readonly boolean[],
+  name: Normaliser,
+  beta = 0.5,
+): number[] {
   const inside = Array.from(scores).filter((_, i) => allowed[i]);
   if (inside.length === 0) return Array.from(scores, () => 0);
   const ways: Record<Normaliser, () => number[]> = {
@@ -76,7 +89,12 @@ export interface Attention {
 }
 
 /** The middle of a local look; null where there is none. */
-export function centreOf(how: Attention, allowed: readonly boolean[], step: number, extra: Extra): number | null {
+export function centreOf(
+  how: Attention,
+  allowed: readonly boolean[],
+  step: number,
+  extra: Extra,
+): number | null {
   if (how.placement === "local-p") return extra.centre ?? null;
   if (how.placement !== "local-m") return null;
   return Math.min(step, allowed.lastIndexOf(true));

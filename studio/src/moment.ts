@@ -41,7 +41,11 @@ export function heaviest(weights: ArrayLike<number>): number {
   return best;
 }
 
-export function momentOf(trace: Trace, arrays: Arrays, { step, stage, looks, head, position }: Chosen): Moment {
+export function momentOf(
+  trace: Trace,
+  arrays: Arrays,
+  { step, stage, looks, head, position }: Chosen,
+): Moment {
   const weights = arrays.row(looks.weight, step, head);
   const how = attentionOf(trace, looks);
   const open = allowed(trace, arrays, looks, step);

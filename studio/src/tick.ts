@@ -34,7 +34,11 @@ export function tickOf(line: Line, step: number, stage = 0): number {
 export function byWord(line: Line, tick: number, words: number): number {
   const { step, stage } = place(line, tick);
   const to = Math.max(0, Math.min(line.steps - 1, step + words));
-  return to === step ? (words < 0 ? tickOf(line, step) : tickOf(line, step, line.stages - 1)) : tickOf(line, to, stage);
+  return to === step
+    ? words < 0
+      ? tickOf(line, step)
+      : tickOf(line, step, line.stages - 1)
+    : tickOf(line, to, stage);
 }
 
 export function faster(speed: number, by: 1 | -1): number {

@@ -35,7 +35,12 @@ export const walkable = (trace: Trace): Looks[] => trace.sites.filter((looks) =>
 
 export function walked(trace: Trace, site: string | null): Looks | null {
   const known = walkable(trace);
-  return known.find((looks) => looks.site === site) ?? known.find((looks) => looks.site === trace.alignment) ?? known[0] ?? null;
+  return (
+    known.find((looks) => looks.site === site) ??
+    known.find((looks) => looks.site === trace.alignment) ??
+    known[0] ??
+    null
+  );
 }
 
 export function headOf(looks: Looks, head: number | null): number | null {

@@ -10,6 +10,7 @@ test("a link says everything that is shown", () => {
     merge: false,
     specials: false,
     figure: "lines",
+    byRow: true,
     numbers: false,
     table: true,
     speed: 0.25,
@@ -26,6 +27,9 @@ test("the form is that of the documentation", () => {
   expect(link).toBe("#/walk?tick=37&site=dec.0.cross&head=2&merge=1&specials=0");
 });
 
-test.each(["", "#", "#/", "#/nowhere?tick=x", "#/walk?head=-1&speed=7&cell=1", "#%%%"])("%s is the start", (hash) => {
-  expect(parse(hash)).toEqual(START);
-});
+test.each(["", "#", "#/", "#/nowhere?tick=x", "#/walk?head=-1&speed=7&cell=1", "#%%%"])(
+  "%s is the start",
+  (hash) => {
+    expect(parse(hash)).toEqual(START);
+  },
+);

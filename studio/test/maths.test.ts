@@ -28,10 +28,15 @@ describe("normalisers", () => {
     close(weights, [0.880797, 0, 0.119203]);
     expect(normalise([2, 1, 0], [false, false, false], "softmax")).toEqual([0, 0, 0]);
   });
-  test("large scores stay finite", () => close(normalise([1000, 999, 998], ALL, "softmax"), [0.665241, 0.244728, 0.090031]));
+  test("large scores stay finite", () =>
+    close(normalise([1000, 999, 998], ALL, "softmax"), [0.665241, 0.244728, 0.090031]));
   test("smoothed softmax divides by the root of the sum at beta 1/2", () => {
     const root = Math.sqrt(Math.exp(2) + Math.exp(1) + 1);
-    close(normalise([2, 1, 0], ALL, "smoothed-softmax", 0.5), [Math.exp(2) / root, Math.exp(1) / root, 1 / root]);
+    close(normalise([2, 1, 0], ALL, "smoothed-softmax", 0.5), [
+      Math.exp(2) / root,
+      Math.exp(1) / root,
+      1 / root,
+    ]);
     close(normalise([2, 1, 0], ALL, "smoothed-softmax", 1), [0.665241, 0.244728, 0.090031]);
   });
   test("sparsemax", () => {
@@ -54,7 +59,10 @@ describe("placements", () => {
   const scores = [0, 0, 0, 0, 0];
   const open = [true, true, true, true, false];
   test("uniform does not ask the scores", () => {
-    close(placed([5, 0, 0, 0, 0], open, { ...GLOBAL, placement: "uniform" }, 0, {}), [0.25, 0.25, 0.25, 0.25, 0]);
+    close(
+      placed([5, 0, 0, 0, 0], open, { ...GLOBAL, placement: "uniform" }, 0, {}),
+      [0.25, 0.25, 0.25, 0.25, 0],
+    );
   });
   test("local-m weighs a window that moves on and stops at the last readable position", () => {
     const how = { ...GLOBAL, placement: "local-m", window: 1 } as const;
@@ -66,7 +74,10 @@ describe("placements", () => {
     const bell = [0, 1, 2, 3].map((i) => Math.exp(-((i - 1.5) ** 2) / 2));
     close(placed(scores, open, how, 0, { centre: 1.5 }), [...bell.map((b) => b / 4), 0]);
     const sum = bell.reduce((a, b) => a + b);
-    close(placed(scores, open, { ...how, renormalise: true }, 0, { centre: 1.5 }), [...bell.map((b) => b / sum), 0]);
+    close(placed(scores, open, { ...how, renormalise: true }, 0, { centre: 1.5 }), [
+      ...bell.map((b) => b / sum),
+      0,
+    ]);
   });
   test("local-p counts its window from the whole part of the centre", () => {
     const how = { ...GLOBAL, placement: "local-p", window: 1 } as const;
@@ -77,12 +88,19 @@ describe("placements", () => {
   test("hard takes the one that was drawn", () => {
     const how = { ...GLOBAL, placement: "hard", generate: "sample" } as const;
     expect(placed([3, 2, 1], ALL, how, 0, { sample: 1 })).toEqual([0, 1, 0]);
-    close(placed([2, 1, 0], ALL, { ...how, generate: "expectation" }, 0, { sample: 1 }), [0.665241, 0.244728, 0.090031]);
+    close(
+      placed([2, 1, 0], ALL, { ...how, generate: "expectation" }, 0, { sample: 1 }),
+      [0.665241, 0.244728, 0.090031],
+    );
   });
 });
 
 test("the mixture", () => {
-  const values = [[1, 0], [0, 1], [1, 1]];
+  const values = [
+    [1, 0],
+    [0, 1],
+    [1, 1],
+  ];
   close(mixture([0.665241, 0.244728, 0.090031], values), [0.755272, 0.334759]);
 });
 

@@ -6,7 +6,8 @@ import { byToken, groups, table } from "../src/fold";
 import { Arrays, unpack } from "../src/tensor";
 import type { Side, Trace } from "../src/trace";
 
-const world = (): Trace => JSON.parse(readFileSync(new URL("../../tests/view/world.json", import.meta.url), "utf8"));
+const world = (): Trace =>
+  JSON.parse(readFileSync(new URL("../../tests/view/world.json", import.meta.url), "utf8"));
 
 function packed(values: number[], ...shape: number[]) {
   const bytes = Buffer.from(new Float32Array(values).buffer);
@@ -18,7 +19,10 @@ describe("arrays", () => {
     expect(Array.from(unpack(packed([0.5, -0.25, 3], 3)).data)).toEqual([0.5, -0.25, 3]);
   });
   test("rows of heads", () => {
-    const trace = { ...world(), tensors: { a: packed([1, 2, 3, 4, 5, 6, 7, 8], 2, 2, 2), b: packed([1, 2, 3, 4], 2, 2) } };
+    const trace = {
+      ...world(),
+      tensors: { a: packed([1, 2, 3, 4, 5, 6, 7, 8], 2, 2, 2), b: packed([1, 2, 3, 4], 2, 2) },
+    };
     const arrays = new Arrays(trace);
     expect(Array.from(arrays.row("a", 1, 1))).toEqual([7, 8]);
     expect(Array.from(arrays.row("b", 1, 0))).toEqual([3, 4]);
@@ -34,14 +38,17 @@ describe("computed again", () => {
     expect(verdict.sum).toBeLessThan(1e-6);
     expect(agrees(largest(verdict)!)).toBe(true);
   });
-  test.each(["cross/weight", "cross/score", "context", "source"])("one wrong number of %s does not", (name) => {
-    const trace = world();
-    const tensor = trace.tensors[name]!;
-    const { data } = unpack(tensor);
-    data[3] = data[3]! + 0.05 + Math.abs(data[3]!);
-    trace.tensors[name] = packed(Array.from(data), ...tensor.shape);
-    expect(agrees(largest(siteVerdict(trace, new Arrays(trace), trace.sites[0]!))!)).toBe(false);
-  });
+  test.each(["cross/weight", "cross/score", "context", "source"])(
+    "one wrong number of %s does not",
+    (name) => {
+      const trace = world();
+      const tensor = trace.tensors[name]!;
+      const { data } = unpack(tensor);
+      data[3] = data[3]! + 0.05 + Math.abs(data[3]!);
+      trace.tensors[name] = packed(Array.from(data), ...tensor.shape);
+      expect(agrees(largest(siteVerdict(trace, new Arrays(trace), trace.sites[0]!))!)).toBe(false);
+    },
+  );
   test("weights changed by hand need not follow from their scores", () => {
     const trace = world();
     const { shape } = trace.tensors["cross/weight"]!;
@@ -80,7 +87,16 @@ describe("folding", () => {
     [0.25, 0.25, 0.5, 0],
     [0, 0, 0, 1],
   ];
-  const looks = { site: "cross", kind: "cross", heads: 1, mass: "one", asks: "target", reads: "source", weight: "w", extra: {} } as const;
+  const looks = {
+    site: "cross",
+    kind: "cross",
+    heads: 1,
+    mass: "one",
+    asks: "target",
+    reads: "source",
+    weight: "w",
+    extra: {},
+  } as const;
   const trace: Trace = {
     ...world(),
     source: side,

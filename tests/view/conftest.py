@@ -85,7 +85,7 @@ def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         try:
             found = playwright.chromium.launch(
-                executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+                executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-dev-shm-usage"]
             )
         except Error as error:
             _cannot(f"no Chromium here: {error.message}")

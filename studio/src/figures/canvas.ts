@@ -1,7 +1,7 @@
 /** A matrix too large for an element a cell: painted, with its table below. */
 import { h, type Element } from "../dom";
 import type { Ui } from "../ui";
-import { said, type Figure } from "./matrix";
+import { said, shades, type Figure } from "./matrix";
 
 const WIDEST = 1100;
 
@@ -14,7 +14,10 @@ export function painted(ui: Ui, figure: Figure): Element {
   ui.paint(figure.id, (canvas) => paint(canvas, figure, cell, r, c));
   const find = (event: Event): void => {
     const { offsetX, offsetY } = event as MouseEvent;
-    figure.pick(Math.min(rows - 1, Math.floor(offsetY / cell)), Math.min(columns - 1, Math.floor(offsetX / cell)));
+    figure.pick(
+      Math.min(rows - 1, Math.floor(offsetY / cell)),
+      Math.min(columns - 1, Math.floor(offsetX / cell)),
+    );
   };
   return h(
     "div",
@@ -47,12 +50,12 @@ function paint(canvas: HTMLCanvasElement, figure: Figure, cell: number, row: num
   pen.fillStyle = style.getPropertyValue("--cell");
   pen.fillRect(0, 0, canvas.width, canvas.height);
   pen.fillStyle = style.getPropertyValue("--more");
-  figure.values.forEach((values, i) =>
-    values.forEach((value, j) => {
-      pen.globalAlpha = Math.max(0, Math.min(1, value ?? 0));
+  figure.rows.forEach((_, i) => {
+    shades(figure, i).forEach((dark, j) => {
+      pen.globalAlpha = dark;
       pen.fillRect(j * cell, i * cell, cell - gap, cell - gap);
-    }),
-  );
+    });
+  });
   pen.globalAlpha = 1;
   pen.strokeStyle = style.getPropertyValue("--ring");
   pen.lineWidth = 2;

@@ -1,5 +1,5 @@
 /** Input words on the left, output words on the right; the stronger a line, the larger its weight. */
-import { h, type Element } from "../dom";
+import { h, type Children, type Element } from "../dom";
 import { at } from "../fold";
 import { number, percent } from "../format";
 import type { Ui } from "../ui";
@@ -28,68 +28,95 @@ function spread(count: number, most: number): (i: number) => number {
   return (i) => TOP + (first + i * gap + 0.5) * HEIGHT;
 }
 
+/** Where things stand: the two sides, and the height of each word. */
+interface Plan {
+  readonly x0: number;
+  readonly x1: number;
+  readonly right: number;
+  readonly from: (column: number) => number;
+  readonly to: (row: number) => number;
+}
+
 export function lines(ui: Ui, figure: Figure): Element {
-  const { rows, columns, values } = figure;
-  ui.picks(`${figure.id}-lines`, figure.pick);
+  const { rows, columns } = figure;
+  const id = `${figure.id}-lines`;
+  ui.picks(id, figure.pick);
   const most = Math.max(rows.length, columns.length);
-  const [left, right] = [wide(columns), wide(rows)];
-  const [x0, x1] = [left, left + GAP];
-  const [from, to] = [spread(columns.length, most), spread(rows.length, most)];
+  const x0 = wide(columns);
+  const [x1, right] = [x0 + GAP, wide(rows)];
+  const plan: Plan = { x0, x1, right, from: spread(columns.length, most), to: spread(rows.length, most) };
   const size = { width: x1 + right, height: TOP + most * HEIGHT + 8 };
-  const focused = Math.min(ui.focused(`${figure.id}-lines`)[0], rows.length - 1);
-  const drawn = values.flatMap((row, i) =>
-    row.flatMap((value, j) => ((value ?? 0) < LEAST ? [] : [{ i, j, value: value! }])),
-  );
+  const focused = Math.min(ui.focused(id)[0], rows.length - 1);
+  const title = { class: "axis-title", y: 14, "aria-hidden": "true" };
   return h(
     "svg",
     {
       class: "lines",
       role: "grid",
       "aria-label": `${figure.title}, as lines`,
-      "data-grid": `${figure.id}-lines`,
+      "data-grid": id,
       "data-rows": rows.length,
       "data-columns": 1,
       viewBox: `0 0 ${size.width} ${size.height}`,
       ...size,
     },
-    h("text", { class: "axis-title", x: x0 - 10, y: 14, "text-anchor": "end", "aria-hidden": "true" }, figure.columnTitle),
-    h("text", { class: "axis-title", x: x1 + 10, y: 14, "aria-hidden": "true" }, figure.rowTitle),
+    h("text", { ...title, x: x0 - 10, "text-anchor": "end" }, figure.columnTitle),
+    h("text", { ...title, x: x1 + 10 }, figure.rowTitle),
+    h("g", { "aria-hidden": "true" }, links(figure, plan), sources(figure, plan)),
+    rows.map((_, i) => reader(figure, plan, i, focused)),
+  );
+}
+
+function links(figure: Figure, { x0, x1, from, to }: Plan): Children {
+  const curve = (i: number, j: number): string => {
+    const [y0, y1] = [from(j).toFixed(1), to(i).toFixed(1)];
+    return `M${x0} ${y0}C${x0 + GAP / 2} ${y0} ${x1 - GAP / 2} ${y1} ${x1} ${y1}`;
+  };
+  return figure.values.map((row, i) =>
+    row.map((value, j) => {
+      const weight = Math.min(1, value ?? 0);
+      if (weight < LEAST) return null;
+      return h("path", {
+        class: figure.rings?.has(at(i, j)) ? "link gold" : "link",
+        d: curve(i, j),
+        "stroke-width": (0.6 + 4.4 * weight).toFixed(2),
+        "stroke-opacity": (0.12 + 0.88 * weight).toFixed(3),
+        "data-row": i,
+        "data-col": j,
+      });
+    }),
+  );
+}
+
+function sources({ columns }: Figure, { x0, from }: Plan): Children {
+  return columns.map((label, j) =>
     h(
       "g",
-      { "aria-hidden": "true" },
-      drawn.map(({ i, j, value }) =>
-        h("path", {
-          class: figure.rings?.has(at(i, j)) ? "link gold" : "link",
-          d: `M${x0} ${from(j).toFixed(1)}C${x0 + GAP / 2} ${from(j).toFixed(1)} ${x1 - GAP / 2} ${to(i).toFixed(1)} ${x1} ${to(i).toFixed(1)}`,
-          "stroke-width": (0.6 + 4.4 * Math.min(1, value)).toFixed(2),
-          "stroke-opacity": (0.12 + 0.88 * Math.min(1, value)).toFixed(3),
-          "data-row": i,
-          "data-col": j,
-        }),
-      ),
-      columns.map((label, j) =>
-        h("g", { class: "column", "data-col": j }, h("title", {}, label), h("text", { x: x0 - 10, y: from(j) + 4.5, "text-anchor": "end" }, clip(label))),
-      ),
+      { class: "column", "data-col": j },
+      h("title", {}, label),
+      h("text", { x: x0 - 10, y: from(j) + 4.5, "text-anchor": "end" }, clip(label)),
     ),
-    rows.map((label, i) =>
-      h(
-        "g",
-        { role: "row", class: i === figure.current ? "line current" : "line" },
-        h(
-          "g",
-          {
-            role: "gridcell",
-            class: "row-label",
-            tabindex: i === focused ? 0 : -1,
-            "aria-label": spoken(figure, i),
-            "data-r": i,
-            "data-c": 0,
-            "data-row": i,
-          },
-          h("rect", { class: "focus", x: x1 + 3, y: to(i) - HEIGHT / 2 + 1, width: right - 6, height: HEIGHT - 2, rx: 3 }),
-          h("text", { x: x1 + 10, y: to(i) + 4.5 }, (figure.marked?.has(i) ? "✎ " : "") + clip(label)),
-        ),
-      ),
+  );
+}
+
+function reader(figure: Figure, { x1, right, to }: Plan, i: number, focused: number): Element {
+  const box = { x: x1 + 3, y: to(i) - HEIGHT / 2 + 1, width: right - 6, height: HEIGHT - 2, rx: 3 };
+  return h(
+    "g",
+    { role: "row", class: i === figure.current ? "line current" : "line" },
+    h(
+      "g",
+      {
+        role: "gridcell",
+        class: "row-label",
+        tabindex: i === focused ? 0 : -1,
+        "aria-label": spoken(figure, i),
+        "data-r": i,
+        "data-c": 0,
+        "data-row": i,
+      },
+      h("rect", { class: "focus", ...box }),
+      h("text", { x: x1 + 10, y: to(i) + 4.5 }, (figure.marked?.has(i) ? "✎ " : "") + clip(figure.rows[i]!)),
     ),
   );
 }

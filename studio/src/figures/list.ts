@@ -15,7 +15,14 @@ export function list(ui: Ui, id: string, title: string, rows: readonly Row[]): E
   const focused = Math.min(ui.focused(id)[0], rows.length - 1);
   return h(
     "div",
-    { class: "list", role: "grid", "aria-label": title, "data-grid": id, "data-rows": rows.length, "data-columns": 1 },
+    {
+      class: "list",
+      role: "grid",
+      "aria-label": title,
+      "data-grid": id,
+      "data-rows": rows.length,
+      "data-columns": 1,
+    },
     rows.map(({ label, said, cell, attributes, marks, click }, i) =>
       h(
         "div",
@@ -46,5 +53,9 @@ export function bar(value: number, scale: number, signed = false): Element {
     ? { width: `${share}%`, left: `${value < 0 ? 50 - share : 50}%` }
     : { width: `${share}%`, left: "0" };
   const kind = signed ? (value < 0 ? "bar minus" : "bar plus") : "bar";
-  return h("span", { class: signed ? "track signed" : "track", "aria-hidden": "true" }, h("span", { class: kind, style }));
+  return h(
+    "span",
+    { class: signed ? "track signed" : "track", "aria-hidden": "true" },
+    h("span", { class: kind, style }),
+  );
 }

@@ -16,7 +16,16 @@ export function twin({ caption, corner, columns, rows }: Twin): Element {
       "table",
       {},
       h("caption", {}, caption),
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, corner), columns.map((label) => h("th", { scope: "col", dir: "auto" }, label)))),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          h("th", { scope: "col" }, corner),
+          columns.map((label) => h("th", { scope: "col", dir: "auto" }, label)),
+        ),
+      ),
       h(
         "tbody",
         {},

@@ -3,7 +3,13 @@ import { h, type Children, type Element } from "../dom";
 import type { Looks } from "../trace";
 import { headOf, type Ui } from "../ui";
 
-export function chooser(id: string, label: string, value: string, options: readonly (readonly [string, string])[], chosen: (value: string) => void): Element {
+export function chooser(
+  id: string,
+  label: string,
+  value: string,
+  options: readonly (readonly [string, string])[],
+  chosen: (value: string) => void,
+): Element {
   return h(
     "label",
     { class: "chooser", for: id },
@@ -16,10 +22,23 @@ export function chooser(id: string, label: string, value: string, options: reado
   );
 }
 
-export function toggle(id: string, label: string, on: boolean, key: string | null, change: (on: boolean) => void): Element {
+export function toggle(
+  id: string,
+  label: string,
+  on: boolean,
+  key: string | null,
+  change: (on: boolean) => void,
+): Element {
   return h(
     "button",
-    { id, type: "button", class: "toggle", "aria-pressed": String(on), "aria-keyshortcuts": key, onclick: () => change(!on) },
+    {
+      id,
+      type: "button",
+      class: "toggle",
+      "aria-pressed": String(on),
+      "aria-keyshortcuts": key,
+      onclick: () => change(!on),
+    },
     label,
     key !== null && h("kbd", { "aria-hidden": "true" }, key),
   );
@@ -33,19 +52,31 @@ export function siteSaid(looks: Looks): string {
     "target target": "output reads output so far",
     "source source": "input reads input",
   };
-  const what = looks.site === "copy" ? "words to copy" : (kinds[`${looks.asks} ${looks.reads}`] ?? looks.kind);
-  return layer === undefined || !/^\d+$/.test(layer) ? `${what} (${looks.site})` : `${what}, layer ${Number(layer) + 1} (${looks.site})`;
+  const what =
+    looks.site === "copy" ? "words to copy" : (kinds[`${looks.asks} ${looks.reads}`] ?? looks.kind);
+  return layer === undefined || !/^\d+$/.test(layer)
+    ? `${what} (${looks.site})`
+    : `${what}, layer ${Number(layer) + 1} (${looks.site})`;
 }
 
 export function siteChooser(ui: Ui, sites: readonly Looks[], looks: Looks): Children {
   if (sites.length < 2) return null;
-  return chooser("site", "Where in the model", looks.site, sites.map((one) => [one.site, siteSaid(one)] as const), (site) => ui.go({ site, position: null }));
+  return chooser(
+    "site",
+    "Where in the model",
+    looks.site,
+    sites.map((one) => [one.site, siteSaid(one)] as const),
+    (site) => ui.go({ site, position: null }),
+  );
 }
 
 /** One head or, where that has a meaning, the mean of all. */
 export function headChooser(ui: Ui, looks: Looks, mean: boolean): Children {
   if (looks.heads < 2) return null;
-  const heads = Array.from({ length: looks.heads }, (_, i) => [String(i), `head ${i} of 0–${looks.heads - 1}`] as const);
+  const heads = Array.from(
+    { length: looks.heads },
+    (_, i) => [String(i), `head ${i} of 0–${looks.heads - 1}`] as const,
+  );
   const options = mean ? [["mean", "mean of all heads"] as const, ...heads] : heads;
   const head = headOf(looks, ui.state.head);
   return chooser("head", "Head", head === null ? (mean ? "mean" : "0") : String(head), options, (value) =>

@@ -15,26 +15,53 @@ const ICONS = {
 } as const;
 type Icon = keyof typeof ICONS;
 
-const icon = (name: Icon): Element => h("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, h("path", { d: ICONS[name] }));
+const icon = (name: Icon): Element =>
+  h("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, h("path", { d: ICONS[name] }));
 
 export function controls(ui: Ui): Element {
   const { tick, speed } = ui.state;
   const end = last(ui.line);
   const to = (next: number) => () => ui.go({ tick: clamp(ui.line, next) });
-  const button = (id: string, label: string, sign: Icon, keys: string, act: () => void, off = false): Element =>
-    h("button", { id, type: "button", "aria-label": label, title: `${label} (${keys})`, disabled: off, onclick: act }, icon(sign));
+  const button = (
+    id: string,
+    label: string,
+    sign: Icon,
+    keys: string,
+    act: () => void,
+    off = false,
+  ): Element =>
+    h(
+      "button",
+      { id, type: "button", "aria-label": label, title: `${label} (${keys})`, disabled: off, onclick: act },
+      icon(sign),
+    );
   return h(
     "div",
     { class: "controls", role: "group", "aria-label": "Playback" },
     h(
       "div",
       { class: "buttons" },
-      button("word-back", "Previous word", "word-back", "Shift + ←", to(byWord(ui.line, tick, -1)), tick === 0),
+      button(
+        "word-back",
+        "Previous word",
+        "word-back",
+        "Shift + ←",
+        to(byWord(ui.line, tick, -1)),
+        tick === 0,
+      ),
       button("back", "One step back", "back", "←", to(tick - 1), tick === 0),
-      button("play", ui.playing ? "Pause" : "Play", ui.playing ? "pause" : "play", "Space", () => ui.play(!ui.playing)),
+      button("play", ui.playing ? "Pause" : "Play", ui.playing ? "pause" : "play", "Space", () =>
+        ui.play(!ui.playing),
+      ),
       button("next", "One step forward", "next", "→", to(tick + 1), tick === end),
       button("word-next", "Next word", "word-next", "Shift + →", to(byWord(ui.line, tick, 1)), tick === end),
-      chooser("speed", "Speed", String(speed), SPEEDS.map((one) => [String(one), `${one}×`] as const), (value) => ui.go({ speed: Number(value) })),
+      chooser(
+        "speed",
+        "Speed",
+        String(speed),
+        SPEEDS.map((one) => [String(one), `${one}×`] as const),
+        (value) => ui.go({ speed: Number(value) }),
+      ),
     ),
     timeline(ui),
   );
@@ -59,7 +86,8 @@ function timeline(ui: Ui): Element {
         value: ui.state.tick,
         "aria-label": "Step",
         "aria-valuetext": `word ${step + 1} of ${steps}, ${words[step]}${stages > 1 ? `, ${STAGES[stage]}` : ""}`,
-        oninput: (event: Event) => ui.go({ tick: clamp(ui.line, Number((event.target as HTMLInputElement).value)) }),
+        oninput: (event: Event) =>
+          ui.go({ tick: clamp(ui.line, Number((event.target as HTMLInputElement).value)) }),
       }),
       h(
         "ol",
@@ -70,7 +98,14 @@ function timeline(ui: Ui): Element {
             { class: t < step ? "done" : t === step ? "current" : "ahead" },
             h(
               "button",
-              { type: "button", tabindex: -1, title: word, dir: "auto", "aria-current": t === step ? "step" : null, onclick: () => ui.go({ tick: tickOf(ui.line, t, stage) }) },
+              {
+                type: "button",
+                tabindex: -1,
+                title: word,
+                dir: "auto",
+                "aria-current": t === step ? "step" : null,
+                onclick: () => ui.go({ tick: tickOf(ui.line, t, stage) }),
+              },
               word,
             ),
           ),

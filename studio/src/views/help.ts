@@ -21,8 +21,22 @@ export function help(): Element {
     "dialog",
     { id: "help", "aria-labelledby": "help-title" },
     h("h2", { id: "help-title" }, "Keys"),
-    h("table", {}, h("tbody", {}, KEYS.map(([key, what]) => h("tr", {}, h("th", { scope: "row" }, h("kbd", {}, key)), h("td", {}, what))))),
-    h("p", {}, "Point at a number, or go to it with Tab and arrows, and what it was made from lights up. The address of the page keeps all that is shown: copy it to show somebody the same."),
+    h(
+      "table",
+      {},
+      h(
+        "tbody",
+        {},
+        KEYS.map(([key, what]) =>
+          h("tr", {}, h("th", { scope: "row" }, h("kbd", {}, key)), h("td", {}, what)),
+        ),
+      ),
+    ),
+    h(
+      "p",
+      {},
+      "Point at a number, or go to it with Tab and arrows, and what it was made from lights up. The address of the page keeps all that is shown: copy it to show somebody the same.",
+    ),
     h("form", { method: "dialog" }, h("button", {}, "Close")),
   );
 }

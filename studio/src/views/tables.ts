@@ -42,7 +42,10 @@ function vectors(ui: Ui, moment: Moment, word: string): Children {
     ["c, recomputed here", moment.again.mixed],
     ...Object.entries(ui.trace.combine)
       .filter(([name]) => name !== "gate")
-      .map(([name, tensor]): [string, ArrayLike<number>] => [`${name}, combined`, ui.arrays.row(tensor, step)]),
+      .map(([name, tensor]): [string, ArrayLike<number>] => [
+        `${name}, combined`,
+        ui.arrays.row(tensor, step),
+      ]),
   ];
   const found = known.filter((pair): pair is [string, ArrayLike<number>] => pair[1] !== null);
   if (found.length === 0) return null;
@@ -51,6 +54,9 @@ function vectors(ui: Ui, moment: Moment, word: string): Children {
     caption: `Vectors when ${word} was written, number by number`,
     corner: "number",
     columns: found.map(([name]) => name),
-    rows: Array.from({ length: longest }, (_, d) => ({ label: String(d + 1), values: found.map(([, numbers]) => numbers[d] ?? null) })),
+    rows: Array.from({ length: longest }, (_, d) => ({
+      label: String(d + 1),
+      values: found.map(([, numbers]) => numbers[d] ?? null),
+    })),
   });
 }

@@ -32,7 +32,10 @@ export function toldWord(ui: Ui, step: number): string {
   const record = ui.trace.steps[step]!;
   const word = quoted(piece(ui.trace.target, step));
   if (record.top.length === 0) return `${word} is written; the trace does not say what else was likely.`;
-  const place = record.rank == null || record.rank === 0 ? "the likeliest word" : `number ${record.rank + 1} in likelihood`;
+  const place =
+    record.rank == null || record.rank === 0
+      ? "the likeliest word"
+      : `number ${record.rank + 1} in likelihood`;
   const how = record.forced ? "was given, not chosen" : "is written";
   return `${word} ${how}: ${place}, with a probability of ${percent(Math.exp(record.logp))}.`;
 }

@@ -5,6 +5,8 @@ import { count, difference } from "../format";
 import type { Checks, Trace } from "../trace";
 import type { Ui } from "../ui";
 
+const LONG = 300; // letters: a longer text scrolls, so keys must reach it
+
 export function top(ui: Ui): Element {
   const { trace } = ui;
   return h(
@@ -19,14 +21,15 @@ export function top(ui: Ui): Element {
       trace.target.reference != null && text("Reference", trace.target.reference),
     ),
     h("p", { class: "facts" }, facts(trace).join(" · ")),
-    trace.edits.length > 0 && h("p", { class: "edits" }, `✎ Changed by hand: ${trace.edits.map(editSaid).join("; ")}.`),
+    trace.edits.length > 0 &&
+      h("p", { class: "edits" }, `✎ Changed by hand: ${trace.edits.map(editSaid).join("; ")}.`),
     h("div", { class: "proof" }, recomputed(trace, ui.verdict), trace.checks && checks(trace.checks)),
     h("p", { class: "honest" }, "Weights say where the model read from, never why it wrote a word."),
   );
 }
 
 function text(name: string, value: string): Children {
-  return [h("dt", {}, name), h("dd", { dir: "auto" }, value)];
+  return [h("dt", {}, name), h("dd", { dir: "auto", tabindex: value.length > LONG ? 0 : null }, value)];
 }
 
 function facts(trace: Trace): string[] {
@@ -74,7 +77,11 @@ function recomputed(trace: Trace, verdict: Verdict | null): Element {
   return state(
     good ? "good" : "bad",
     h("span", { class: "sign", "aria-hidden": "true" }, good ? "✓" : "✗"),
-    h("b", { "data-v": String(value) }, ` Recomputed here, ${good ? "" : "does not agree: "}largest difference ${difference(value)}`),
+    h(
+      "b",
+      { "data-v": String(value) },
+      ` Recomputed here, ${good ? "" : "does not agree: "}largest difference ${difference(value)}`,
+    ),
     h("span", { class: "parts" }, ` (${parts.join(", ")})`),
   );
 }
@@ -112,11 +119,25 @@ function checks(found: Checks): Element | null {
   return h(
     "details",
     { class: "checks" },
-    h("summary", {}, failed === 0 ? `${all.length} ${all.length === 1 ? "check" : "checks"} made when it was recorded: all good` : `Checks made when it was recorded: ${failed} of ${all.length} not as expected`),
+    h(
+      "summary",
+      {},
+      failed === 0
+        ? `${all.length} ${all.length === 1 ? "check" : "checks"} made when it was recorded: all good`
+        : `Checks made when it was recorded: ${failed} of ${all.length} not as expected`,
+    ),
     h(
       "ul",
       {},
-      all.map(([name, value, good]) => h("li", { class: good ? "good" : "bad" }, h("span", { "aria-hidden": "true" }, good ? "✓ " : "✗ "), `${name}: `, h("b", {}, value))),
+      all.map(([name, value, good]) =>
+        h(
+          "li",
+          { class: good ? "good" : "bad" },
+          h("span", { "aria-hidden": "true" }, good ? "✓ " : "✗ "),
+          `${name}: `,
+          h("b", {}, value),
+        ),
+      ),
     ),
   );
 }

@@ -23,9 +23,17 @@ export function whatIf(ui: Ui): Children {
     return h("p", { class: "note" }, "This model has no attention: there are no weights to change.");
   }
   if (trace.whatif.length === 0) {
-    return h("p", { class: "note" }, "This trace was made without answers to what-if questions. ", h("code", {}, "heedful trace --what-if"), " makes one that has them.");
+    return h(
+      "p",
+      { class: "note" },
+      "This trace was made without answers to what-if questions. ",
+      h("code", {}, "heedful trace --what-if"),
+      " makes one that has them.",
+    );
   }
-  const answers = new Map(trace.whatif.filter(({ op }) => op === state.op).map((one) => [at(one.step, one.position), one]));
+  const answers = new Map(
+    trace.whatif.filter(({ op }) => op === state.op).map((one) => [at(one.step, one.position), one]),
+  );
   const [step, position] = chosen(ui, answers);
   const figure = figureOf(ui, answers, step, position);
   const large = figure.rows.length * figure.columns.length > ELEMENTS;
@@ -33,17 +41,32 @@ export function whatIf(ui: Ui): Children {
     h(
       "div",
       { class: "choosers" },
-      h("div", { class: "pair", role: "group", "aria-label": "What is asked" }, OPS.map(([op, label]) => toggle(`op-${op}`, label, state.op === op, null, () => ui.go({ op })))),
+      h(
+        "div",
+        { class: "pair", role: "group", "aria-label": "What is asked" },
+        OPS.map(([op, label]) => toggle(`op-${op}`, label, state.op === op, null, () => ui.go({ op }))),
+      ),
       toggle("numbers", "numbers", state.numbers, "N", (numbers) => ui.go({ numbers })),
       toggle("table", "table", state.table, "T", (on) => ui.go({ table: on })),
     ),
-    h("h2", {}, state.op === "onehot" ? "What if a step had read one input word alone?" : "What if a step had not read an input word at all?"),
+    h(
+      "h2",
+      {},
+      state.op === "onehot"
+        ? "What if a step had read one input word alone?"
+        : "What if a step had not read an input word at all?",
+    ),
     h(
       "p",
       { class: "legend" },
       "Each number is the share of probability that would move to other words (total variation distance: 0, nothing changes; 1, everything does). The words before stay as they were written. Choose a cell to see the words.",
     ),
-    h("div", { class: "asked" }, large ? painted(ui, figure) : h("div", { class: "scroll", tabindex: -1 }, matrix(ui, figure)), answer(ui, answers.get(at(step, position)), step, position)),
+    h(
+      "div",
+      { class: "asked" },
+      large ? painted(ui, figure) : h("div", { class: "scroll", tabindex: -1 }, matrix(ui, figure)),
+      answer(ui, answers.get(at(step, position)), step, position),
+    ),
     (large || state.table) && matrixTwin(figure),
   ];
 }
@@ -54,7 +77,10 @@ function chosen(ui: Ui, answers: ReadonlyMap<string, WhatIf>): readonly [number,
   if (cell !== null && answers.has(at(...cell))) return cell;
   const { step } = place(ui.line, ui.state.tick);
   const mine = [...answers.values()].filter((one) => one.step === step);
-  const most = mine.reduce<WhatIf | null>((best, one) => (best === null || one.tvd > best.tvd ? one : best), null);
+  const most = mine.reduce<WhatIf | null>(
+    (best, one) => (best === null || one.tvd > best.tvd ? one : best),
+    null,
+  );
   return [step, most?.position ?? 0];
 }
 
@@ -72,17 +98,21 @@ function figureOf(ui: Ui, answers: ReadonlyMap<string, WhatIf>, step: number, po
     selected: at(step, position),
     current: step,
     sums: false,
-    pick: (row, column) => ui.go({ cell: [row, column], tick: tickOf(ui.line, row, place(ui.line, ui.state.tick).stage) }),
+    pick: (row, column) =>
+      ui.go({ cell: [row, column], tick: tickOf(ui.line, row, place(ui.line, ui.state.tick).stage) }),
   };
 }
 
 function answer(ui: Ui, found: WhatIf | undefined, step: number, position: number): Element {
   const { trace, state } = ui;
   const [word, read] = [quoted(piece(trace.target, step)), quoted(piece(trace.source, position))];
-  if (found === undefined) return h("section", { class: "answer" }, h("p", { class: "note" }, `${read} cannot be read.`));
+  if (found === undefined)
+    return h("section", { class: "answer" }, h("p", { class: "note" }, `${read} cannot be read.`));
   const before = trace.steps[step]!.top.slice(0, found.top.length);
-  const changes = before[0] !== undefined && found.top[0] !== undefined && before[0].text !== found.top[0].text;
-  const asked = state.op === "onehot" ? `If all weight had been on ${read}` : `If no weight had been on ${read}`;
+  const changes =
+    before[0] !== undefined && found.top[0] !== undefined && before[0].text !== found.top[0].text;
+  const asked =
+    state.op === "onehot" ? `If all weight had been on ${read}` : `If no weight had been on ${read}`;
   const verdict = changes
     ? `the likeliest word would have been ${quoted(bare(found.top[0]!))} instead of ${quoted(bare(before[0]!))}.`
     : `the likeliest word would still have been ${quoted(bare(found.top[0] ?? before[0]!))}.`;
@@ -91,12 +121,28 @@ function answer(ui: Ui, found: WhatIf | undefined, step: number, position: numbe
     { class: "answer", "aria-live": "polite", "aria-labelledby": "asked" },
     h("h3", { id: "asked" }, `Step ${step + 1}, where ${word} was written`),
     h("p", { class: changes ? "verdict changed" : "verdict" }, `${asked}, ${verdict}`),
-    h("p", { class: "tvd" }, "Probability that moves: ", h("b", { "data-v": String(found.tvd), id: "tvd" }, number(found.tvd)), ` (${percent(found.tvd)})`),
+    h(
+      "p",
+      { class: "tvd" },
+      "Probability that moves: ",
+      h("b", { "data-v": String(found.tvd), id: "tvd" }, number(found.tvd)),
+      ` (${percent(found.tvd)})`,
+    ),
     h(
       "div",
       { class: "sides" },
-      h("div", {}, h("h4", {}, "as it was"), list(ui, "before", "Likely words as it was", rowsOf(before, before))),
-      h("div", {}, h("h4", {}, "as it would be"), list(ui, "after", "Likely words as it would be", rowsOf(found.top, before))),
+      h(
+        "div",
+        {},
+        h("h4", {}, "as it was"),
+        list(ui, "before", "Likely words as it was", rowsOf(before, before)),
+      ),
+      h(
+        "div",
+        {},
+        h("h4", {}, "as it would be"),
+        list(ui, "after", "Likely words as it would be", rowsOf(found.top, before)),
+      ),
     ),
   );
 }
