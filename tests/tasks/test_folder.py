@@ -87,7 +87,10 @@ def test_a_missing_part_is_named(folder: Path, part: str, words: str) -> None:
 )
 def test_a_truncated_part_is_named(folder: Path, part: str, words: str) -> None:
     content = (folder / part).read_bytes()
-    (folder / part).write_bytes(content[: len(content) // 2 - 1])
+    half = len(content) // 2
+    if part == "recipe.toml":  # within a line
+        half = content.index(b"=", half) + 1
+    (folder / part).write_bytes(content[:half])
     with pytest.raises(ModelError, match=words):
         open_model(folder)
 

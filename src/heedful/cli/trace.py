@@ -43,16 +43,16 @@ def run(asked: Asked, model: Path | None, how: Mapping[str, Any], out: Path) -> 
     gold = None if asked.gold is None else parse_links(asked.gold).gold()
     wanted = Wanted(line, level, asked.target, asked.reference, gold, lattice=asked.lattice)
     made = trace_line(opened, wanted, decoding)
+    said = made.target.text
     if edits:
         parent = made
         made = trace_line(opened, replace(wanted, edits=edits, parent=parent), decoding)
-        print(side_by_side(parent, made))
-    else:
-        print(made.target.text)
+        said = side_by_side(parent, made)
     if asked.replay:
         made = replayed(made, folder)
-        print(_said(made))
+        said += f"\n{_said(made)}"
     made.save(out)
+    print(said)
 
 
 def _line(text: str, folder: Path) -> str:
