@@ -14,7 +14,7 @@ from heedful.training.loop import train
 from presets import recipe
 
 # pairs seen once, in thousands: some are slow to start, ABS has no recurrence to help it
-SEEN = {"stacked-lstm": 1_000, "luong": 1_500, "luong-local": 1_500, "conv-rnn": 1_000, "conv-conv": 1_000}
+SEEN = {"stacked-lstm": 1_000, "luong": 2_000, "luong-local": 2_000, "conv-rnn": 1_000, "conv-conv": 1_000}
 SEEN |= {"abs": 2_000, "bigru-gru": 250, "cgru": 250, "transformer": 250}
 RATES = {"transformer": 0.002, "conv-conv": 0.002, "abs": 0.003, "luong": 0.003, "luong-local": 0.003}
 BAR = 0.99  # exact, on short sentences never seen
