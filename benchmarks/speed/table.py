@@ -165,6 +165,21 @@ def memory(records: Sequence[Record]) -> list[str]:
     return []
 
 
+def short(records: Sequence[Record]) -> list[str]:
+    """Rows below what we want, and what their profile says."""
+    lines = []
+    for record in records:
+        row = BY_NAME[record["row"]]
+        for ours, peer, wanted in row.pairs:
+            found = ratio(record, peer, ours).middle
+            if wanted is not None and found < wanted:
+                beside = f"{row.title}, beside {NAMES[peer]}"
+                lines.append(
+                    f"- **{beside}: {found:.2f}x of {wanted:g}x.** {row.why or 'Not yet looked into'}."
+                )
+    return lines
+
+
 def _section(title: str, lines: Sequence[str]) -> str:
     return "\n".join([f"## {title}", "", *lines]) if lines else ""
 
@@ -183,6 +198,7 @@ def document(records: Sequence[Record], versions: Mapping[str, str], growth: str
         "\n".join(ratios(records)),
         "![ratios](results.png)",
         "\n".join(memory(records)),
+        _section("Where we fall short, and why", short(records)),
         _section("Training: share of the machine", shares(records)),
         _section("Writing: equal weights, equal outputs", quality(records)),
         growth,
