@@ -20,7 +20,7 @@ from heedful.decoding.words import banned
 from heedful.layers.state import Copied, State, Stepped
 from heedful.models import Seq2Seq
 
-ROWS = 2_500  # hypotheses computed at once
+ROWS = 500  # hypotheses computed at once: more only make memory new
 
 
 class Probe(Protocol):
