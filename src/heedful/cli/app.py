@@ -104,6 +104,11 @@ Bytes = Annotated[
     bool, typer.Option("--int8", help="With large matrices in bytes: quicker, nearly the same outputs.")
 ]
 Threads = Annotated[int, typer.Option(min=0, help="Of the CPU; 0: as many as there are.")]
+Data = Annotated[
+    list[str] | None,
+    typer.Option("--data", help="A TSV, or twice: source and target (default: the recipe's)."),
+]
+Split = Annotated[str, typer.Option(help="Of the recipe's data: train, valid or test.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line: tokens, scores, alignments.")]
 
 
@@ -175,11 +180,8 @@ def list_models(
 def evaluate(
     *,
     model: Models = None,
-    data: Annotated[
-        list[str] | None,
-        typer.Option("--data", help="A TSV, or twice: source and target (default: the recipe's)."),
-    ] = None,
-    split: Annotated[str, typer.Option(help="Of the recipe's data: train, valid or test.")] = "test",
+    data: Data = None,
+    split: Split = "test",
     metric: Annotated[list[str] | None, typer.Option("--metric", help="May be given several times.")] = None,
     beam: BeamSize = None,
     against: Annotated[
@@ -240,11 +242,8 @@ def bench(
 def measure(
     *,
     model: Models = None,
-    data: Annotated[
-        list[str] | None,
-        typer.Option("--data", help="A TSV, or twice: source and target (default: the recipe's)."),
-    ] = None,
-    split: Annotated[str, typer.Option(help="Of the recipe's data: train, valid or test.")] = "test",
+    data: Data = None,
+    split: Split = "test",
     gold: Annotated[
         Path | None, typer.Option(help="Gold word links, a line a pair (3-4 sure, 3p4 possible).")
     ] = None,

@@ -15,7 +15,7 @@ from heedful.record.trace import Level
 from heedful.tasks.bundled import find
 from heedful.tasks.folder import open_model
 from heedful.tasks.tracing import Wanted, replayed, trace_line
-from heedful.tasks.use import fitting, open_models
+from heedful.tasks.use import fitting, ready_of
 from heedful.trace import edit_of
 
 
@@ -37,8 +37,11 @@ def run(asked: Asked, model: Path | None, how: Mapping[str, Any], out: Path) -> 
     level = levels[levels.index(asked.detail)]
     edits = [edit_of(text) for text in asked.changes]
     (folder,) = find([] if model is None else [model], "translate")
-    line = _line(asked.text, folder)
+    _check_text(asked.text)
     opened = open_model(folder)
+    (line,) = fitting(ready_of([opened]), [asked.text])
+    if not line:
+        raise DataError("nothing of the sentence is left to trace")
     decoding = opened.recipe.decoding.model_copy(update={"n_best": 1, **how})
     gold = None if asked.gold is None else parse_links(asked.gold).gold()
     wanted = Wanted(line, level, asked.target, asked.reference, gold, lattice=asked.lattice)
@@ -55,17 +58,13 @@ def run(asked: Asked, model: Path | None, how: Mapping[str, Any], out: Path) -> 
     print(said)
 
 
-def _line(text: str, folder: Path) -> str:
+def _check_text(text: str) -> None:
     if not text.strip():
         raise DataError("there is nothing to trace in an empty sentence")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:  # what a shell gave us, bytes that are no text
         raise DataError(f"the sentence is not UTF-8 (character {error.start + 1})") from None
-    (line,) = fitting(open_models([folder]), [text])
-    if not line:
-        raise DataError("nothing of the sentence is left to trace")
-    return line
 
 
 def side_by_side(before: Trace, after: Trace) -> str:

@@ -17,6 +17,7 @@ from torch import Generator, Tensor
 
 from heedful.evaluation.divergence import jsd, tvd
 from heedful.studies.probe import Probe
+from heedful.trace.whatif import without
 
 PERMUTATIONS = 100
 ORDERS = ("weight", "gradient", "gradient x weight", "random")
@@ -134,10 +135,7 @@ def _another(open_: Tensor, best: Tensor, rng: Generator) -> Tensor:
 def _without(weights: Tensor, places: Tensor) -> Tensor:
     """The weights (row, head, key) without those of some places (row, n), the rest scaled to their mass."""
     gone = torch.zeros(weights.shape[0], weights.shape[2], dtype=torch.bool).scatter(1, places, True)
-    left = weights.masked_fill(gone[:, None], 0.0)
-    mass = weights.sum(dim=-1, keepdim=True)
-    total = left.sum(dim=-1, keepdim=True)
-    return left * (mass / total.clamp_min(1e-12)).masked_fill(total < 1e-12, 0.0)
+    return without(weights, gone[:, None])
 
 
 def _slopes(probe: Probe) -> Tensor:

@@ -18,10 +18,12 @@ from heedful.attention import Detail, Watch
 from heedful.config import DecodingConfig
 from heedful.data.batch import Encoded, collate
 from heedful.data.readers import TextPair
+from heedful.data.tokenizer import END
 from heedful.decoding import Forced, Hypothesis, search
 from heedful.errors import DataError, TraceError
 from heedful.evaluation import evaluate
 from heedful.evaluation.alignment import alignment_error, diagonal
+from heedful.evaluation.divergence import tvd
 from heedful.record import NO_WORD, Edit, Links, folded_words, word_links
 from heedful.studies.honesty import (
     ORDERS,
@@ -290,12 +292,11 @@ def _left_out(
             for at in range(len(source)):
                 sources.append(source[:at] + source[at + 1 :])
                 prefixes.append(corpus.written[sentence][:step])
-        p = scored(opened.model, [s or [3] for s in sources], prefixes)
+        p = scored(opened.model, [s or [END] for s in sources], prefixes)
         start = 0
         for place, (sentence, _) in enumerate(some):
             count = len(corpus.sources[sentence])
-            apart = (p[start : start + count] - own[first + place]).abs().sum(dim=-1) / 2
-            found.append(apart)
+            found.append(tvd(p[start : start + count], own[first + place]))
             start += count
     return found
 

@@ -17,8 +17,8 @@ from heedful.record import Edit, Gold, Trace
 from heedful.record.trace import Level
 from heedful.tasks.bundled import find
 from heedful.tasks.folder import Opened, open_model
-from heedful.tasks.text import translate
 from heedful.tasks.tracing import Wanted, trace_line
+from heedful.tasks.use import ready_of, texts
 from heedful.trace import edit_of
 
 
@@ -27,6 +27,7 @@ class Model:
 
     def __init__(self, opened: Opened) -> None:
         self.opened = opened
+        self.ready = ready_of([opened])
 
     @overload
     def __call__(self, text: str, **decoding: Any) -> str: ...
@@ -35,9 +36,7 @@ class Model:
     def __call__(self, text: str | Sequence[str], **decoding: Any) -> str | list[str]:
         """What it makes of a line, or of each of some lines."""
         lines = [text] if isinstance(text, str) else list(text)
-        full = [line for line in lines if line.strip()]
-        found = iter(translate(self.opened.model, full, self.opened.words, self._how(decoding)))
-        made = [next(found) if line.strip() else "" for line in lines]
+        made = [best[0] for best in texts(self.ready, lines, self._how(decoding))]
         return made[0] if isinstance(text, str) else made
 
     def trace(

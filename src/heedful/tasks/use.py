@@ -38,7 +38,11 @@ def open_models(folders: Sequence[Path], int8: bool = False, threads: int = 0) -
 
     `int8`: with the large matrices in bytes. `threads`: 0 takes as many as there are processors.
     """
-    opened = [open_model(folder) for folder in folders]
+    return ready_of([open_model(folder) for folder in folders], int8, threads)
+
+
+def ready_of(opened: Sequence[Opened], int8: bool = False, threads: int = 0) -> Ready:
+    """The same of models that are open already."""
     first = opened[0]
     for other in opened[1:]:
         _same_words(first, other)
@@ -48,7 +52,7 @@ def open_models(folders: Sequence[Path], int8: bool = False, threads: int = 0) -
     recipe = first.recipe
     limits = _limits([o.recipe for o in opened])
     threads = threads or processors()
-    where = folders[0] / RECIPE
+    where = first.path / RECIPE
     return Ready(name, writer, first.words, recipe.decoding, recipe.task.kind, limits, where, threads)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from heedful.attention import Detail, Look, Override, Watch
@@ -15,6 +16,7 @@ from heedful.data.batch import TextBatch, pad
 from heedful.decoding.words import banned
 from heedful.models import Seq2Seq
 from heedful.record import Top, WhatIf
+from heedful.trace.whatif import without
 
 SHOWN = 5  # words of each answer
 
@@ -56,21 +58,15 @@ def lattice(
 
 def _questions(site: str, asked: Sequence[tuple[str, int]]) -> Callable[[str, Look, Tensor], Override | None]:
     """Row r of the one sentence gets the weights that question r asks for."""
+    places = torch.tensor([place for _, place in asked])
+    all_of_it = torch.tensor([op == "onehot" for op, _ in asked])[None, :, None, None]
 
     def change(where: str, look: Look, _: Tensor) -> Override | None:
         if where != site:
             return None
         assert look.weights is not None
-        weights = look.weights.clone()  # (1, question, head, key)
-        for row, (op, place) in enumerate(asked):
-            mine = weights[0, row]
-            if op == "onehot":
-                mine.zero_()
-                mine[:, place] = 1.0
-            else:
-                mass = mine.sum(dim=-1, keepdim=True)
-                mine[:, place] = 0.0
-                mine *= mass / mine.sum(dim=-1, keepdim=True).clamp_min(1e-12)
+        here = F.one_hot(places, look.weights.shape[-1]).bool()[None, :, None]  # (1, question, 1, key)
+        weights = torch.where(all_of_it, here.to(look.weights), without(look.weights, here))
         return Override(weights)
 
     return change

@@ -119,15 +119,20 @@ def _replaced(weights: Tensor, at: Tensor, edit: Edit, gold: Gold | None, seed: 
     if edit.op == "gold":
         return _golden(weights, at, gold)
     assert edit.position is not None
-    wanted = {"onehot": 1.0, "zero": 0.0, "set": edit.value}[edit.op]
-    assert wanted is not None
-    others = weights.clone()
-    others[..., edit.position] = 0
-    total = others.sum(dim=-1, keepdim=True)
-    mass = weights.sum(dim=-1, keepdim=True) if edit.op == "zero" else 1.0
-    rest = others * ((mass - wanted) / total.clamp_min(1e-12))
-    rest[..., edit.position] = wanted
-    return rest
+    here = torch.arange(weights.shape[-1]) == edit.position
+    rest = without(weights, here)
+    if edit.op == "zero":
+        return rest
+    value = 1.0 if edit.op == "onehot" else edit.value
+    assert value is not None
+    return rest * ((1 - value) / rest.sum(dim=-1, keepdim=True).clamp_min(1e-12)) + here * value
+
+
+def without(weights: Tensor, gone: Tensor) -> Tensor:
+    """The weights without those of some keys (a mask that fits them), what is left scaled to their mass."""
+    left = weights.masked_fill(gone, 0.0)
+    mass, total = (w.sum(dim=-1, keepdim=True) for w in (weights, left))
+    return left * (mass / total.clamp_min(1e-12)).masked_fill(total < 1e-12, 0.0)
 
 
 def _golden(weights: Tensor, at: Tensor, gold: Gold | None) -> Tensor:
