@@ -5,7 +5,7 @@ import type { Looks, Trace } from "./trace";
 
 export const TOLERANCE = 1e-4; // a larger difference is shown in red
 
-const DEFAULTS: Attention = {
+export const DEFAULTS: Attention = {
   score: "",
   normaliser: "softmax",
   placement: "global",

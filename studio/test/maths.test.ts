@@ -1,19 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { DEFAULTS } from "../src/check";
 import { apart, entmax15, mixture, normalise, placed, sparsemax, type Attention } from "../src/maths";
 
 const ALL = [true, true, true];
-const GLOBAL: Attention = {
-  score: "additive",
-  normaliser: "softmax",
-  placement: "global",
-  heads: 0,
-  bias: false,
-  coverage: false,
-  beta: 0.5,
-  window: 2,
-  renormalise: false,
-  generate: "expectation",
-};
+const GLOBAL: Attention = { ...DEFAULTS, score: "additive", window: 2 };
 
 function close(found: readonly number[], wanted: readonly number[]): void {
   expect(found.length).toBe(wanted.length);

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
@@ -32,13 +30,3 @@ def jsd(p: Tensor, q: Tensor) -> Tensor:
     """
     middle = (p + q) / 2
     return (kl(p, middle) + kl(q, middle)) / 2
-
-
-def entropy_ratio(weights: Tensor, count: Tensor) -> Tensor:
-    """`H(a) / ln n`: 1 where all n are alike, 0 where one has all; of a single one, 0."""
-    spread = torch.special.entr(weights).sum(dim=-1)
-    most = count.clamp_min(1).to(weights.dtype).log()
-    return torch.where(most > 0, spread / most.clamp_min(1e-12), torch.zeros_like(spread)).clamp(0.0, 1.0)
-
-
-LARGEST_JSD = math.log(2)

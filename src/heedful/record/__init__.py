@@ -1,8 +1,8 @@
 """What is written down about a look: sites, traces, links. Numpy and pydantic only: it loads at once."""
 
+from heedful.record.fold import NO_WORD, entropy_ratio, folded_words
 from heedful.record.links import (
     Links,
-    folded_words,
     graded,
     pharaoh,
     read_links,
@@ -14,7 +14,6 @@ from heedful.record.links import (
 from heedful.record.site import Kind, Mass, Site
 from heedful.record.tensor import Tensor
 from heedful.record.trace import (
-    NO_WORD,
     SCHEMA,
     Checks,
     Edit,
@@ -56,6 +55,7 @@ __all__ = [
     "Trace",
     "Tree",
     "WhatIf",
+    "entropy_ratio",
     "folded_words",
     "graded",
     "json_schema",

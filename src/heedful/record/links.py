@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from heedful.errors import DataError
-from heedful.record.trace import NO_WORD, Array, Gold, Trace
+from heedful.record.fold import Array, folded_words
+from heedful.record.trace import Gold, Trace
 
 Link = tuple[int, int]  # source word, target word, from 0
 Reading = Literal["naive", "shift"]
@@ -112,21 +113,6 @@ def word_links(matrix: Array, source: Sequence[int], target: Sequence[int], shif
     if not folded.size:
         return set()
     return {(int(row.argmax()), word) for word, row in enumerate(folded)}
-
-
-def folded_words(matrix: Array, source: Sequence[int], target: Sequence[int]) -> Array:
-    """Weights between words (target, source): the sum over pieces read, the mean over pieces written."""
-    rows, columns = max(target, default=-1) + 1, max(source, default=-1) + 1
-    into = np.zeros((len(source), columns))
-    for at, word in enumerate(source):
-        if word != NO_WORD:
-            into[at, word] = 1
-    mean = np.zeros((rows, len(target)))
-    for at, word in enumerate(target):
-        if word != NO_WORD:
-            mean[word, at] = 1
-    mean /= np.maximum(mean.sum(axis=1, keepdims=True), 1)
-    return np.asarray(mean @ matrix @ into)
 
 
 def to_csv(trace: Trace, site: str | None = None, *, words: bool = True) -> str:

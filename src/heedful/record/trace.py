@@ -21,14 +21,13 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from heedful.errors import TraceError, nearest
+from heedful.record.fold import NO_WORD, Array, fold
 from heedful.record.site import Kind, Mass, Site
 from heedful.record.tensor import Tensor
 
 SCHEMA = "attn-trace/1"
-Array = npt.NDArray[np.float64]
 Role = Literal["normal", "start", "end", "unknown"]
 Level = Literal["weights", "steps", "full"]
-NO_WORD = -1
 
 
 class _Part(BaseModel):
@@ -334,11 +333,7 @@ class Trace(_Part):
         asks, reads = sides[looks.asks], sides[looks.reads]
         rows, row_labels, row_of = _groups(asks, words, specials)
         columns, column_labels, column_of = _groups(reads, words, specials)
-        full = self.matrix(site, head)
-        weights = np.zeros((len(rows), len(columns)))
-        for i, row in enumerate(rows):
-            for j, column in enumerate(columns):
-                weights[i, j] = full[np.ix_(row, column)].sum(axis=1).mean()
+        weights = fold(self.matrix(site, head), rows, columns)
         links = self.gold.sure if self.gold and (looks.asks, looks.reads) == ("target", "source") else []
         gold = [(row_of[t], column_of[s]) for s, t in links if t in row_of and s in column_of]
         return Matrix(row_labels, column_labels, weights, gold if words else [])

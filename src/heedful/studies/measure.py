@@ -24,7 +24,7 @@ from heedful.errors import DataError, TraceError
 from heedful.evaluation import evaluate
 from heedful.evaluation.alignment import alignment_error, diagonal
 from heedful.evaluation.divergence import tvd
-from heedful.record import NO_WORD, Edit, Links, folded_words, word_links
+from heedful.record import NO_WORD, Edit, Links, entropy_ratio, folded_words, word_links
 from heedful.studies.honesty import (
     ORDERS,
     Erased,
@@ -106,12 +106,8 @@ def looking(looked: Sequence[Looked]) -> dict[str, float]:
     entropy, sink, unread, forward, steps, words = 0.0, 0.0, 0, 0, 0, 0
     moves = 0
     for weights, source, target in looked:
-        sums = np.maximum(weights.sum(axis=1), 1e-12)
-        rows = weights / sums[:, None]
-        spread = -(rows * np.log(np.maximum(rows, 1e-300))).sum(axis=1)
-        entropy += (
-            float(spread.sum() / max(math.log(weights.shape[1]), 1e-12)) if weights.shape[1] > 1 else 0.0
-        )
+        entropy += float(entropy_ratio(weights).sum())
+        rows = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-12)
         special = [at for at, word in enumerate(source) if word == NO_WORD]
         sink += float(rows[:, special].sum())
         steps += len(rows)

@@ -18,7 +18,8 @@ from heedful.data.tokenizer import END, PAD, START, UNK, Tokenizer
 from heedful.decoding import Beam, own_sites, returned, search, searched
 from heedful.errors import TraceError
 from heedful.record import Edit, Gold, Model, Side, Tensor, Token, Trace, Tree
-from heedful.record.trace import NO_WORD, Level, Role
+from heedful.record.fold import NO_WORD
+from heedful.record.trace import Level, Role
 from heedful.tasks.folder import WEIGHTS, Opened
 from heedful.tasks.text import method
 from heedful.trace import Captured, capture, check, replay

@@ -11,7 +11,7 @@ import matplotlib
 import numpy as np
 
 from heedful.errors import TraceError, nearest
-from heedful.record import Matrix, Trace
+from heedful.record import Matrix, Trace, entropy_ratio
 from heedful.view.labels import families
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def heads(trace: Trace, site: str | None, words: bool, specials: bool) -> Figure
                 continue
             table = trace.table(looks.site, across, words=words, specials=specials)
             axes.imshow(table.weights, cmap=COLOURS, vmin=0.0, vmax=1.0, aspect="auto")
-            spread = _entropy(table.weights)
+            spread = float(entropy_ratio(table.weights).mean())
             axes.set_title(f"{looks.site}, head {across}\nspread {spread:.0%}", fontsize=7)
             axes.set_xticks([])
             axes.set_yticks([])
@@ -210,13 +210,6 @@ def heads(trace: Trace, site: str | None, words: bool, specials: bool) -> Figure
     figure.supxlabel("input words", fontsize=9)
     figure.supylabel("output words", fontsize=9)
     return figure
-
-
-def _entropy(weights: np.ndarray) -> float:
-    """The mean entropy of the rows over that of uniform weights."""
-    rows = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-12)
-    found = -(rows * np.log(np.maximum(rows, 1e-12))).sum(axis=1)
-    return float(found.mean() / np.log(max(2, weights.shape[1])))
 
 
 def steps(trace: Trace) -> Figure:
