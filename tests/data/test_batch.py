@@ -83,8 +83,8 @@ def test_sentences_meet_others_in_other_epochs() -> None:
 @given(examples_of, st.integers(13, 30), st.integers(0, 12))
 def test_an_epoch_can_be_taken_up_at_any_batch(examples: list[Encoded], budget: int, start: int) -> None:
     buckets = Buckets(examples, budget, seed=3)
-    whole = [batch.source.ids.tolist() for batch in buckets.epoch(4)]
-    rest = [batch.source.ids.tolist() for batch in Buckets(examples, budget, seed=3).epoch(4, start=start)]
+    whole = [batch.words.ids.tolist() for batch in buckets.epoch(4)]
+    rest = [batch.words.ids.tolist() for batch in Buckets(examples, budget, seed=3).epoch(4, start=start)]
     assert rest == whole[start:]
     assert len(whole) == buckets.count(4)
 
@@ -151,10 +151,10 @@ def test_no_examples_make_no_batches() -> None:
 
 def test_a_batch_keeps_ids_and_masks_together() -> None:
     batch = collate([Encoded([5, 6, END], [7, END]), Encoded([END], [8, 9, END])])
-    assert batch.source.ids.tolist() == [[5, 6, END], [END, 0, 0]]
+    assert batch.words.ids.tolist() == [[5, 6, END], [END, 0, 0]]
     assert batch.source.keep.tolist() == [[True] * 3, [True, False, False]]
     assert batch.target is not None
     assert batch.target.ids.tolist() == [[START, 7, END, 0], [START, 8, 9, END]]
     assert batch.target.lengths.tolist() == [3, 4]
     moved = batch.to(torch.device("cpu"))
-    assert torch.equal(moved.source.ids, batch.source.ids)
+    assert torch.equal(moved.words.ids, batch.words.ids)

@@ -78,7 +78,7 @@ def test_memory_disk_and_lists_hold_the_same(tmp_path: Path) -> None:
     plans = [Buckets(c, 40, seed=1).plan(2) for c in (wanted(), opened(tmp_path))]
     assert plans[0] == plans[1]
     batch = next(Buckets(opened(tmp_path), 40, seed=1).epoch(1))
-    assert batch.source.ids.max() < len(TOKENIZERS[0])
+    assert batch.words.ids.max() < len(TOKENIZERS[0])
 
 
 def test_a_small_corpus_leaves_nothing_on_disk(tmp_path: Path) -> None:

@@ -169,8 +169,8 @@ class AttentionConfig(Section):
 
 
 class EncoderConfig(Section):
-    kind: Literal["rnn", "gru", "lstm", "conv", "transformer", "embedding"] = Field(
-        "gru", description="what reads the source"
+    kind: Literal["rnn", "gru", "lstm", "conv", "transformer", "embedding", "regions"] = Field(
+        "gru", description="what reads the source; regions: pictures"
     )
     layers: PositiveInt = Field(1, description="stacked layers")
     hidden: PositiveInt = Field(128, description="width (recurrent: of each direction)")
@@ -216,7 +216,8 @@ class DecoderConfig(Section):
     )
     feed_start: Literal["zero", "look"] = Field("zero", description="feed = context: the first one")
     combine: bool = Field(False, description="look-update-generate: merge word and context first")
-    read_out: Literal["linear", "affine", "tanh", "deep", "maxout"] = Field(
+    gate: bool = Field(False, description="look-update-generate: a gate on what was read (Xu 2015)")
+    read_out: Literal["linear", "affine", "tanh", "deep", "added", "maxout"] = Field(
         "linear", description="from state, context and last word to the next word"
     )
     first: Literal["<s>", "</s>"] = Field("<s>", description="the token that begins an output")
@@ -295,6 +296,12 @@ def _decoder_misfits(model: ModelConfig) -> Iterator[str]:
             'decoder.feed = "attentional": needs decoder.read_out = "tanh" (or "affine"), which makes'
             " that vector"
         )
+    if decoder.gate and (decoder.order != "look-update-generate" or decoder.source != "attention"):
+        yield 'decoder.gate = true: belongs to decoder.order = "look-update-generate" with attention'
+    if encoder.kind == "regions" and model.copying:
+        yield "copying = true: a picture has no words to copy"
+    if encoder.kind == "regions" and model.tie == "all":
+        yield 'tie = "all": a picture has no word vectors; take "output"'
     if decoder.combine and decoder.order != "look-update-generate":
         yield 'decoder.combine = true: belongs to decoder.order = "look-update-generate"'
     if not encoder.read_end and not model.attention.read_end:
@@ -348,6 +355,9 @@ class TrainingConfig(Section):
     smoothing: Share = Field(0.0, description="label smoothing")
     sampling: float = Field(
         0.0, ge=0.0, le=1.0, description="scheduled sampling: how often the model reads its own word"
+    )
+    even: float = Field(
+        0.0, ge=0.0, description="price of positions read too little or too much in all (Xu 2015, eq. 14)"
     )
     reinforce: float = Field(1.0, ge=0.0, description="hard attention: strength of what draws are taught")
     entropy: float = Field(0.01, ge=0.0, description="hard attention: pay for weights that stay open")

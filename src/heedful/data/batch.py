@@ -36,15 +36,38 @@ class Padded(NamedTuple):
         return Padded(self.ids.to(device), self.keep.to(device))
 
 
-class TextBatch(NamedTuple):
-    """Sentences to read and, in training, what to write: `<s> y_1 ... y_N </s>`."""
+class Regions(NamedTuple):
+    """Pictures as an encoder reads them: a vector for each region of a grid."""
 
-    source: Padded
+    vectors: Tensor  # (batch, region, width)
+    keep: Tensor  # (batch, region), bool
+
+    @property
+    def lengths(self) -> Tensor:
+        return self.keep.sum(dim=1)
+
+    def rows(self, start: int, step: int) -> Regions:
+        return Regions(self.vectors[start::step].contiguous(), self.keep[start::step].contiguous())
+
+    def to(self, device: torch.device) -> Regions:
+        return Regions(self.vectors.to(device), self.keep.to(device))
+
+
+class TextBatch(NamedTuple):
+    """What is read, sentences or pictures, and in training what to write: `<s> y_1 ... y_N </s>`."""
+
+    source: Padded | Regions
     target: Padded | None = None
 
     @property
     def size(self) -> int:
-        return len(self.source.ids)
+        return len(self.source.keep)
+
+    @property
+    def words(self) -> Padded:
+        """The source, where it is text."""
+        assert isinstance(self.source, Padded)
+        return self.source
 
     def rows(self, start: int, step: int) -> TextBatch:
         """Every `step`-th sentence from `start` on."""

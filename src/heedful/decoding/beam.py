@@ -84,13 +84,13 @@ def searched(
     if site is not None and watch.detail_at(site) is Detail.NONE:
         sites = None if watch.sites is None or watch.detail is Detail.NONE else watch.sites | {site}
         watch = replace(watch, detail=max(watch.detail, Detail.WEIGHTS), sites=sites)
-    device = batch.source.ids.device
+    device = batch.source.keep.device
     search = Search(how, batch.source.lengths.tolist(), done=[[] for _ in range(batch.size)])
     alive = torch.arange(batch.size, device=device)
     state = state.widened(how.size)
     totals = torch.full((batch.size, how.size), DEAD, device=device)
     totals[:, 0] = 0.0
-    covered = torch.zeros(batch.size, how.size, batch.source.ids.shape[1], device=device)
+    covered = torch.zeros(batch.size, how.size, batch.source.keep.shape[1], device=device)
     last = torch.full((batch.size * how.size,), model.first, device=device)
     for t in range(how.max_length):
         found = _ahead(model, state, last, how.size, watch, prefix, alive, t)

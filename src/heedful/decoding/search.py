@@ -34,7 +34,7 @@ def search(
     draws = how.n_best if isinstance(how, Sample) else 1
     rng = None
     if isinstance(how, Sample):
-        rng = Generator(device=batch.source.ids.device).manual_seed(how.seed % 2**63)
+        rng = Generator(device=batch.source.keep.device).manual_seed(how.seed % 2**63)
     found: list[list[Hypothesis]] = [[] for _ in range(batch.size)]
     for _ in range(draws):
         for sentence, hypothesis in enumerate(_one_each(model, state, batch, how, watch, prefix, rng)):
@@ -68,7 +68,7 @@ def _one_each(
         if found is not None:
             words, total = tuple(found.words), sum(found.logp)
             return [Hypothesis(words, total, total, tuple(found.logp), words[-1] == END, found.looks)]
-    device = batch.source.ids.device
+    device = batch.source.keep.device
     last = torch.full((batch.size,), model.first, device=device)
     alive = torch.arange(batch.size, device=device)
     chosen: list[Chosen] = []

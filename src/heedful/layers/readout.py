@@ -32,12 +32,13 @@ class Output(nn.Module):
 
 
 class ReadOut(nn.Module):
-    """Five read-outs over the parts that are there (a model without attention has no context).
+    """Six read-outs over the parts that are there (a model without attention has no context).
 
     - `linear`: `W_o [s; c] + b`
     - `tanh`: `W_o tanh(W_c [c; s])`, whose inner vector is Luong's attentional vector
     - `affine`: `W_o (W_c [c; s] + b)`, as OpenNMT-py makes that vector beside additive attention
     - `deep`: `L_o tanh(L_s s + L_y emb + L_c c)`
+    - `added`: `L_o tanh(emb + L_s s + L_c c)` (Xu 2015, eq. 7)
     - `maxout`: `L_o max of pairs of (U s + V emb + C c)` (Bahdanau 2015, appendix A.2.2)
     """
 
@@ -52,10 +53,10 @@ class ReadOut(nn.Module):
         if self.kind == "linear":
             self.output = Output(sum(parts), vocabulary)
             return
-        inner = word if tied is not None else state
+        inner = word if tied is not None or self.kind == "added" else state
         if self.kind == "tanh":
             self.inner = nn.Linear(sum(parts), inner, bias=False)
-        elif self.kind == "affine":
+        elif self.kind in ("affine", "added"):
             self.inner = nn.Linear(sum(parts), inner)
         else:
             self.inner = nn.Linear(sum(parts) + word, inner * (2 if self.kind == "maxout" else 1))
@@ -76,6 +77,8 @@ class ReadOut(nn.Module):
             vector = self.inner(torch.cat(parts, dim=-1))
             vector = torch.tanh(vector) if self.kind == "tanh" else vector
             return self.dropout(vector), vector
+        if self.kind == "added":
+            return self.dropout(torch.tanh(word + self.inner(torch.cat(parts, dim=-1)))), None
         mixed = self.inner(torch.cat([*parts, word], dim=-1))
         if self.kind == "deep":
             return self.dropout(torch.tanh(mixed)), None

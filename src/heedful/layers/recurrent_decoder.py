@@ -62,6 +62,8 @@ class RecurrentDecoder(nn.Module):
             residual=decoder.residual,
             layer_norm=decoder.layer_norm,
         )
+        if decoder.gate:
+            self.gate = nn.Linear(hidden, 1)
         if decoder.combine:
             self.combine = nn.Linear(word + context, word)
         if self.order == "conditional":
@@ -196,8 +198,14 @@ class RecurrentDecoder(nn.Module):
     def _look_update_generate(
         self, state: State, words: Float[Tensor, "row query word"], watch: Watch
     ) -> Stepped:
-        """Bahdanau 2015 as printed: `c_t = look(s_{t-1})`, `s_t = RNN([emb(y_{t-1}); c_t])`, read out."""
-        context, look, carry = self._look(self.stack.top(state.cells)[:, None], state, watch)
+        """Bahdanau 2015 as printed: `c_t = look(s_{t-1})`, `s_t = RNN([emb(y_{t-1}); c_t])`, read out.
+
+        With a gate (Xu 2015, section 4.2.1) what was read counts `sigmoid(w s_{t-1} + b)`.
+        """
+        before = self.stack.top(state.cells)[:, None]
+        context, look, carry = self._look(before, state, watch)
+        if self.config.gate:
+            context = torch.sigmoid(self.gate(before)) * context
         inputs = torch.cat([words, context], dim=-1)
         if self.config.combine:
             inputs = torch.tanh(self.combine(inputs))
@@ -245,7 +253,7 @@ class RecurrentDecoder(nn.Module):
             and watch.detail_at(CROSS) is Detail.NONE
             and native.fits(*state.cells)
             and not torch.is_autocast_enabled("cpu")
-            and not (stack.norms or stack.residual or self.config.combine)
+            and not (stack.norms or stack.residual or self.config.combine or self.config.gate)
         )
         if not known or kind == "rnn":
             return None

@@ -110,7 +110,9 @@ def mode_of(model: Seq2Seq) -> str | None:
     if not isinstance(decoder, RecurrentDecoder) or decoder.attention is None or model.copying is not None:
         return None
     stack, config = decoder.stack, decoder.config
-    plain = (stack.kind, len(stack.layers), len(stack.norms)) == ("gru", 1, 0) and not config.combine
+    plain = (stack.kind, len(stack.layers), len(stack.norms)) == ("gru", 1, 0) and not (
+        config.combine or config.gate
+    )
     known = decoder.attention.plain_additive and decoder.read_out.kind in SAID
     return decoder.mode if plain and known else None
 

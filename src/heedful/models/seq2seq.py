@@ -12,7 +12,7 @@ from heedful.attention import PLAIN, Look, Watch
 from heedful.attention.types import without_last
 from heedful.config import ModelConfig
 from heedful.config.schema import RECURRENT, encoder_width
-from heedful.data.batch import TextBatch
+from heedful.data.batch import Padded, Regions, TextBatch
 from heedful.data.tokenizer import END, START
 from heedful.errors import ShapeError
 from heedful.layers.abs import AbsDecoder, EmbeddingEncoder
@@ -22,20 +22,23 @@ from heedful.layers.dropout import Dropout
 from heedful.layers.embedding import word_vectors
 from heedful.layers.recurrent import RecurrentEncoder
 from heedful.layers.recurrent_decoder import RecurrentDecoder
+from heedful.layers.regions import RegionEncoder
 from heedful.layers.state import Read, State, Stepped, join_steps
 from heedful.layers.transformer import TransformerDecoder, TransformerEncoder
 from heedful.record import Site
 
-Encoder = RecurrentEncoder | ConvEncoder | TransformerEncoder | EmbeddingEncoder
+Encoder = RecurrentEncoder | ConvEncoder | TransformerEncoder | EmbeddingEncoder | RegionEncoder
 Decoder = RecurrentDecoder | ConvDecoder | TransformerDecoder | AbsDecoder
 
 
-def _encoder(config: ModelConfig) -> Encoder:
+def _encoder(config: ModelConfig, given: int) -> Encoder:
     kind = config.encoder.kind
     if kind in RECURRENT:
         return RecurrentEncoder(config.encoder, config.embedding, config.dropout)
     if kind == "conv":
         return ConvEncoder(config)
+    if kind == "regions":
+        return RegionEncoder(config, given)
     return TransformerEncoder(config) if kind == "transformer" else EmbeddingEncoder(config)
 
 
@@ -62,9 +65,13 @@ class Seq2Seq(nn.Module):
                 f'tie = "all" needs one vocabulary for both sides, but the source has {source_size} words'
                 f" and the target {target_size}"
             )
-        self.embedding = target if config.tie == "all" else word_vectors(source_size, config.embedding)
+        pictures = (
+            config.encoder.kind == "regions"
+        )  # then the source's size is the width of a region's vector
+        words = 1 if pictures else source_size
+        self.embedding = target if config.tie == "all" else word_vectors(words, config.embedding)
         self.dropout = Dropout(config.dropout)
-        self.encoder = _encoder(config)
+        self.encoder = _encoder(config, source_size)
         self.decoder = _decoder(config, target)
         if config.copying and source_size != target_size:
             raise ShapeError(
@@ -104,8 +111,11 @@ class Seq2Seq(nn.Module):
     def read(self, batch: TextBatch, watch: Watch = PLAIN) -> Read:
         """What the encoder makes of the source."""
         keep = self.readable(batch)
-        words = self.dropout(self.embedding(batch.source.ids))
         read: Read
+        if isinstance(batch.source, Regions):
+            read = self.encoder(self.dropout(batch.source.vectors), keep)
+            return read
+        words = self.dropout(self.embedding(batch.source.ids))
         if isinstance(self.encoder, TransformerEncoder):
             read = self.encoder(words, keep, watch)
         else:
@@ -116,7 +126,7 @@ class Seq2Seq(nn.Module):
         """Read the source; gives the state before the first word, and the encoder's own looks."""
         read = self.read(batch, watch)
         state = self.decoder.begin(read)
-        if self.copying is not None:
+        if self.copying is not None and isinstance(batch.source, Padded):
             state = self.copying.begin(state, read, batch.source.ids)
         return state, read.looks
 

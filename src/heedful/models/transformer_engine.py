@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from heedful import native
 from heedful.attention import PLAIN, Detail, Look, Watch
-from heedful.data.batch import TextBatch
+from heedful.data.batch import Regions, TextBatch
 from heedful.data.tokenizer import END, PAD, START
 from heedful.errors import ShapeError
 from heedful.layers.readout import Output
@@ -119,7 +119,8 @@ class TransformerEngine(Engine):
         self.decoder.positions = self.table.data_ptr()
 
     def encode(self, batch: TextBatch, watch: Watch = PLAIN) -> tuple[State, Mapping[str, Look]]:
-        if self.reader is None or not self._knows(watch) or native.library() is None:
+        known = self._knows(watch) and native.library() is not None
+        if self.reader is None or not known or isinstance(batch.source, Regions):
             return super().encode(batch, watch)
         with torch.no_grad():
             read = self.reader(self.model.embedding(batch.source.ids), self.model.readable(batch), watch)
