@@ -207,6 +207,15 @@ def _lines(path: Path) -> Iterator[str | Broken]:
         raise DataError(f"{path}, after line {number}: cannot be read: {error}") from None
 
 
+def text_lines(path: Path) -> Iterator[str]:
+    """The lines of a text file, gz or not; one that is no UTF-8 is refused."""
+    must_be_file(path)
+    for line in _lines(path):
+        if isinstance(line, Broken):
+            raise DataError(str(line))
+        yield line
+
+
 def _kind(path: Path) -> str:
     return "jsonl" if path.name.lower().endswith(JSONL) else "lines"
 
