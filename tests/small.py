@@ -25,8 +25,8 @@ from heedful.data.readers import TextPair
 from heedful.data.tokenizer import END
 from heedful.models import Seq2Seq, build
 from heedful.record import Trace
-from heedful.tasks.folder import Opened, open_model, save_model
-from heedful.tasks.text import learn
+from heedful.tasks.folder import open_model, save_model
+from heedful.tasks.text import TextModel, learn
 
 VOCABULARY = 11
 # presets changed here and there, beside the presets themselves
@@ -141,7 +141,7 @@ PAIRS = [
 ]
 
 
-def folder(path: Path, config: ModelConfig, kind: str = "word", seed: int = 3) -> Opened:
+def folder(path: Path, config: ModelConfig, kind: str = "word", seed: int = 3) -> TextModel:
     """A model folder with large random weights, opened."""
     tokenizer = TokenizerConfig(kind=kind, shared=True, size=300)  # type: ignore[arg-type]
     recipe = Recipe(data=DataConfig(world=WorldConfig()), tokenizer=tokenizer, model=config)

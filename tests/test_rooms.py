@@ -16,6 +16,7 @@ ROOMS = (
     "record",
     "native",
     "data",
+    "vision",
     "attention",
     "layers",
     "models",

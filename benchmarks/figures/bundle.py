@@ -18,7 +18,8 @@ from rows import BY_NAME
 from run import MODELS, ROOT, figures_of, read
 from safetensors.torch import load_file, save_file
 
-from heedful.tasks.folder import CARD, RECIPE, TOKENIZERS, WEIGHTS
+from heedful.tasks.folder import CARD, RECIPE
+from heedful.tasks.kind import WEIGHTS, kind_of
 
 SHELF = ROOT / "src" / "heedful" / "bundled"
 LARGEST = 15_000_000
@@ -39,13 +40,13 @@ def bundle(row: str) -> Path:
     source, folder = MODELS / f"{row}-1", SHELF / said.pop("name")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for name in (RECIPE, *TOKENIZERS):
+    card = json.loads((source / CARD).read_text())
+    for name in (RECIPE, *kind_of(card["task"]).files):
         shutil.copy(source / name, folder / name)
     weights = load_file(source / WEIGHTS)
     half = {name: w.half() if w.dtype == torch.float32 else w for name, w in weights.items()}
     save_file(half, folder / WEIGHTS, metadata=_shared(source / WEIGHTS))
     record = read(BY_NAME[row])["runs"][0]
-    card = json.loads((source / CARD).read_text())
     card |= said
     card["trained"] = {key: record[key] for key in ("command", "commit", "date", "minutes", "threads")}
     (folder / CARD).write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

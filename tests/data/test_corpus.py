@@ -16,7 +16,8 @@ import heedful
 from heedful.config import DataConfig, TokenizerConfig
 from heedful.data import corpus as room
 from heedful.data.batch import Buckets, Encoded
-from heedful.data.corpus import Corpus, cache_folder, open_corpus
+from heedful.data.corpus import Corpus, open_corpus
+from heedful.data.paths import cache_folder
 from heedful.data.readers import Pairs, TextPair
 from heedful.data.tokenizer import END, Tokenizer, learn_both
 from heedful.errors import DataError

@@ -118,10 +118,9 @@ def test_correlation() -> None:
 
 
 def corpus_of(opened: object) -> Corpus:
-    from heedful.tasks.folder import Opened
-    from heedful.tasks.text import answer
+    from heedful.tasks.text import TextModel, answer
 
-    assert isinstance(opened, Opened)
+    assert isinstance(opened, TextModel)
     found = answer(opened.model, LINES, opened.words, DecodingConfig(max_length=7))
     return Corpus([opened.words.source.encode(line) for line in LINES], [h[0].tokens for h in found])
 

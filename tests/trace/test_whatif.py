@@ -12,7 +12,7 @@ from heedful.cli.trace import side_by_side
 from heedful.config import DecodingConfig
 from heedful.errors import TraceError
 from heedful.record import Gold, Trace
-from heedful.tasks.folder import Opened
+from heedful.tasks.text import TextModel
 from heedful.tasks.tracing import Wanted, replayed, trace_line
 from heedful.trace import edit_of
 
@@ -21,17 +21,17 @@ HOW = DecodingConfig(max_length=8)
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Opened:
+def opened(tmp_path: Path) -> TextModel:
     return small.folder(tmp_path / "model", small.preset("cgru"))
 
 
-def edited(opened: Opened, *texts: str, gold: Gold | None = None) -> tuple[Trace, Trace]:
+def edited(opened: TextModel, *texts: str, gold: Gold | None = None) -> tuple[Trace, Trace]:
     parent = trace_line(opened, Wanted(LINE, "full", gold=gold), HOW)
     wanted = Wanted(LINE, "full", gold=gold, edits=[edit_of(t) for t in texts], parent=parent)
     return parent, trace_line(opened, wanted, HOW)
 
 
-def test_all_weight_on_one_word(opened: Opened) -> None:
+def test_all_weight_on_one_word(opened: TextModel) -> None:
     before, after = edited(opened, "onehot:step=2,position=4")
     assert after.parent == before.id
     assert after.id != before.id
@@ -44,7 +44,7 @@ def test_all_weight_on_one_word(opened: Opened) -> None:
     assert max(checks.context or 1, checks.output or 1) < 1e-5, "an edited trace can be computed again too"
 
 
-def test_a_weight_is_set_and_the_others_scaled(opened: Opened) -> None:
+def test_a_weight_is_set_and_the_others_scaled(opened: TextModel) -> None:
     before, after = edited(opened, "set:step=0,position=1,value=0.8")
     old, new = before.weights()[0, 0], after.weights()[0, 0]
     assert new[1] == pytest.approx(0.8)
@@ -52,13 +52,13 @@ def test_a_weight_is_set_and_the_others_scaled(opened: Opened) -> None:
     assert np.allclose(new[others], old[others] * 0.2 / old[others].sum(), atol=1e-6)
 
 
-def test_a_word_is_not_read(opened: Opened) -> None:
+def test_a_word_is_not_read(opened: TextModel) -> None:
     _, after = edited(opened, "zero:position=3")
     assert after.weights()[:, 0, 3].tolist() == [0] * len(after.steps)
     assert np.allclose(after.weights().sum(axis=-1), 1, atol=1e-6)
 
 
-def test_uniform_and_permuted(opened: Opened) -> None:
+def test_uniform_and_permuted(opened: TextModel) -> None:
     _, uniform = edited(opened, "uniform")
     assert np.allclose(uniform.weights(), 1 / 8)
     before, permuted = edited(opened, "permute:step=0")
@@ -66,7 +66,7 @@ def test_uniform_and_permuted(opened: Opened) -> None:
     assert not np.allclose(permuted.weights()[0], before.weights()[0])
 
 
-def test_gold_where_it_is_known(opened: Opened) -> None:
+def test_gold_where_it_is_known(opened: TextModel) -> None:
     _, after = edited(opened, "gold", gold=Gold(sure=[(2, 1), (1, 1)]))
     assert after.weights()[1, 0].tolist() == [0, 0.5, 0.5, 0, 0, 0, 0, 0]
     with pytest.raises(TraceError, match="no gold alignment"):
@@ -81,7 +81,7 @@ def test_a_head_is_masked(tmp_path: Path) -> None:
     assert weights[:, 0].any()
 
 
-def test_the_source_and_the_beginning_can_be_changed(opened: Opened) -> None:
+def test_the_source_and_the_beginning_can_be_changed(opened: TextModel) -> None:
     _, after = edited(opened, "source:position=2,text=dog")
     assert after.source.words == ["the", "red", "dog", "sees", "a", "small", "dog"]
     _, erased = edited(opened, "source:position=0")
@@ -106,7 +106,7 @@ def test_a_mistake_in_an_edit_is_told(text: str, words: str) -> None:
         edit_of(text)
 
 
-def test_places_that_are_not_there(opened: Opened) -> None:
+def test_places_that_are_not_there(opened: TextModel) -> None:
     with pytest.raises(TraceError, match="position 9: the source has 0 to 7"):
         edited(opened, "onehot:position=9")
     with pytest.raises(TraceError, match="there is no word 7; the sentence has 0 to 6"):
@@ -121,7 +121,7 @@ def test_a_model_that_never_looks_has_nothing_to_change(tmp_path: Path) -> None:
         edited(opened, "uniform")
 
 
-def test_side_by_side(opened: Opened) -> None:
+def test_side_by_side(opened: TextModel) -> None:
     before, after = edited(opened, "onehot:step=1,position=0")
     text = side_by_side(before, after)
     assert text.splitlines()[0].split() == ["step", "before", "after"]

@@ -193,9 +193,10 @@ def evaluate(
 ) -> None:
     """Measure a model: metrics with signatures, quality by source length and by place."""
     from heedful.cli.evaluate import run
+    from heedful.tasks.kind import Question
 
-    asked = {} if beam is None else {"method": "beam" if beam > 1 else "greedy", "beam": beam}
-    run(model or [], data or [], split, metric or [], asked, against, json, int8, threads)
+    how = {} if beam is None else {"method": "beam" if beam > 1 else "greedy", "beam": beam}
+    run(model or [], Question(data or [], split, metric or [], how, int8, threads), against, json)
 
 
 @app.command()

@@ -3,50 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from heedful.evaluation import check_names
+from heedful.evaluation import Comparison, check_names
 from heedful.tasks.bundled import find
-from heedful.tasks.evaluate import Evaluated, against, measure, pairs_of
-from heedful.tasks.use import open_models
+from heedful.tasks.folder import read_card
+from heedful.tasks.kind import Evaluated, Question, kind_of
 
 
-def run(
-    models: Sequence[Path],
-    data: Sequence[str],
-    split: str,
-    metrics: Sequence[str],
-    asked: Mapping[str, Any],
-    other: Path | None,
-    as_json: bool,
-    int8: bool = False,
-    threads: int = 0,
-) -> None:
-    check_names(metrics)
+def run(models: Sequence[Path], asked: Question, other: Path | None, as_json: bool) -> None:
+    check_names(asked.metrics)
     models = find(models, "translate")
-    ready = open_models(models, int8, threads)
-    rival = open_models(find([other], ""), int8, threads) if other is not None else None
-    how = ready.decoding.model_copy(update=dict(asked))
-    pairs = pairs_of(models[0], data, split)
-    found = measure(ready, pairs, how, metrics)
-    report: dict[str, Any] = {"model": ready.name, "pairs": len(pairs), **found.plain()}
+    kind = kind_of(read_card(models[0])["task"])
+    rivals = find([other], "") if other is not None else []
+    found = kind.evaluate(models, asked)
+    rival = kind.evaluate(rivals, asked._replace(gallery=None)) if rivals else None
+    report: dict[str, Any] = {"model": found.name, found.unit: found.items, **found.plain()}
     if rival is not None:
-        theirs = measure(rival, pairs, how, metrics)
-        main = "bleu" if ready.task in ("translate", "reply") else "exact"
-        comparison = against(found.outputs, theirs.outputs, pairs, main)
-        report["against"] = {"model": rival.name, **theirs.plain(), "comparison": comparison._asdict()}
-        report["against"]["comparison"]["first"] = comparison.first._asdict()
-        report["against"]["comparison"]["second"] = comparison.second._asdict()
+        comparison = found.against(rival)
+        report["against"] = {"model": rival.name, **rival.plain(), "comparison": _plain(comparison)}
     if as_json:
         print(json.dumps(report, ensure_ascii=False))
         return
     console = Console(highlight=False)
-    console.print(f"{ready.name}: {len(pairs):,} pairs")
+    console.print(f"{found.name}: {found.items:,} {found.unit}")
     _tables(console, found)
     if rival is not None:
         c = report["against"]["comparison"]
@@ -58,17 +43,21 @@ def run(
         )
 
 
+def _plain(comparison: Comparison) -> dict[str, Any]:
+    return {
+        **comparison._asdict(),
+        "first": comparison.first._asdict(),
+        "second": comparison.second._asdict(),
+    }
+
+
 def _tables(console: Console, found: Evaluated) -> None:
     table = Table("metric", "value", "signature", box=None, pad_edge=False)
     for metric in found.metrics:
         table.add_row(metric.name, f"{metric.value:.2f}", metric.signature)
     console.print(table)
-    lengths = Table("source words", "sentences", found.lengths[0].metric.name, box=None, pad_edge=False)
-    for bucket in found.lengths:
-        high = "" if bucket.high is None else str(bucket.high)
-        lengths.add_row(f"{bucket.low}-{high}", str(bucket.items), f"{bucket.metric.value:.2f}")
-    console.print(lengths)
-    places = Table("part of the reference", "words", "found in the output", box=None, pad_edge=False)
-    for place in found.places:
-        places.add_row(f"{place.low:.0%}-{place.high:.0%}", str(place.words), f"{place.recall:.1f} %")
-    console.print(places)
+    for heads, rows in found.tables():
+        table = Table(*heads, box=None, pad_edge=False)
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)

@@ -17,7 +17,11 @@ from typing import Any, NamedTuple
 from heedful.data.readers import text_lines
 from heedful.errors import DataError, nearest
 
-SPLITS = {"train": ("train", "restval"), "valid": ("val", "valid", "dev"), "test": ("test",)}  # Karpathy's names
+SPLITS = {
+    "train": ("train", "restval"),
+    "valid": ("val", "valid", "dev"),
+    "test": ("test",),
+}  # Karpathy's names
 
 
 class Captioned(NamedTuple):

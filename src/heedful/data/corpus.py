@@ -22,10 +22,10 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import platformdirs
 
 from heedful.config import DataConfig
 from heedful.data.batch import Encoded, Lengths
+from heedful.data.paths import cache_folder
 from heedful.data.readers import Found, Pairs, TextPair
 from heedful.data.tokenizer import END, Tokenizer
 from heedful.errors import DataError
@@ -103,12 +103,6 @@ class Corpus:
             self.source.let_go()
             self.target.let_go()
         return Encoded(self.source.row(row), self.target.row(row))
-
-
-def cache_folder() -> Path:
-    """`HEEDFUL_CACHE` if set, else the user's cache directory."""
-    named = os.environ.get("HEEDFUL_CACHE")
-    return Path(named) if named else Path(platformdirs.user_cache_dir("heedful"))
 
 
 def open_corpus(

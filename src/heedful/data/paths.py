@@ -18,6 +18,12 @@ def data_folder() -> Path:
     return Path(named) if named else Path(platformdirs.user_data_dir("heedful"))
 
 
+def cache_folder() -> Path:
+    """`HEEDFUL_CACHE` if set, else the user's cache directory: what can be computed again."""
+    named = os.environ.get("HEEDFUL_CACHE")
+    return Path(named) if named else Path(platformdirs.user_cache_dir("heedful"))
+
+
 def locate(name: str, base: Path) -> Path:
     """The file a recipe names; a file that is not there is an error that says what lies beside it."""
     path = data_folder() / name.removeprefix(PREFIX) if name.startswith(PREFIX) else base / name

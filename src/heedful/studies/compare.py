@@ -19,11 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from heedful.config import ModelConfig, load_recipe
-from heedful.data.readers import open_pairs
 from heedful.errors import ConfigError, DataError, Mistake, ModelError, TrainingError
-from heedful.tasks.evaluate import USUAL, against, measure, pairs_of
 from heedful.tasks.folder import read_card
-from heedful.tasks.use import open_models
+from heedful.tasks.kind import Evaluated, Question, kind_of
 
 
 class Variant(NamedTuple):
@@ -94,7 +92,7 @@ def compare(
     jobs = variants(vary, loaded.recipe.model)
     for job in jobs:  # all mistakes before hours of work
         load_recipe(recipe, job.overrides)
-    if loaded.recipe.data.world is None and "test" not in open_pairs(loaded.recipe.data, loaded.base):
+    if not kind_of(loaded.recipe.task.kind).tested(loaded.recipe, loaded.base):
         raise DataError(
             f"{recipe} names no test data (data.test or data.split_test), which variants are compared on"
         )
@@ -141,21 +139,18 @@ def _train(recipe: Path, job: Variant, seed: int, limit: float, folder: Path) ->
 
 def _measured(jobs: Sequence[Variant], folders: Sequence[Sequence[Path]]) -> list[Row]:
     rows: list[Row] = []
-    yardstick: list[str] = []
+    yardstick: Evaluated | None = None
     for job, mine in zip(jobs, folders, strict=True):
-        pairs = pairs_of(mine[0], [], "test")
         figures: dict[str, list[float]] = {}
         p = None
         for number, folder in enumerate(mine):
-            ready = open_models([folder])
-            found = measure(ready, pairs, ready.decoding, USUAL[ready.task])
+            found = kind_of(read_card(folder)["task"]).evaluate([folder], Question())
             for metric in found.metrics:
                 figures.setdefault(metric.name, []).append(metric.value)
-            if number == 0 and rows:
-                main = "bleu" if ready.task in ("translate", "reply") else "exact"
-                p = against(yardstick, found.outputs, pairs, main).p
-            elif number == 0:
-                yardstick = found.outputs
+            if number == 0 and yardstick is None:
+                yardstick = found
+            elif number == 0 and yardstick is not None:
+                p = yardstick.against(found).p
         costs = [_cost(folder) for folder in mine]
         rows.append(
             Row(

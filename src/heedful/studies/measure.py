@@ -35,8 +35,7 @@ from heedful.studies.honesty import (
     uniform,
 )
 from heedful.studies.probe import Corpus, chosen_steps, saliency, scored, text_probes
-from heedful.tasks.folder import Opened
-from heedful.tasks.text import answer
+from heedful.tasks.text import TextModel, answer
 from heedful.trace.whatif import change_of
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # of the source, erased or kept (DeYoung 2020)
@@ -65,7 +64,7 @@ class Looked(NamedTuple):
 
 
 def measure(
-    opened: Opened, pairs: Sequence[TextPair], asked: Asked, gold: Sequence[Links] | None = None
+    opened: TextModel, pairs: Sequence[TextPair], asked: Asked, gold: Sequence[Links] | None = None
 ) -> dict[str, Any]:
     """Everything that was asked for, as plain numbers."""
     if opened.model.alignment is None:
@@ -81,7 +80,7 @@ def measure(
     return found
 
 
-def forced_looks(opened: Opened, pairs: Sequence[TextPair]) -> list[Looked]:
+def forced_looks(opened: TextModel, pairs: Sequence[TextPair]) -> list[Looked]:
     """Where the model looks while it writes the references."""
     model, words = opened.model, opened.words
     site = model.alignment
@@ -149,7 +148,7 @@ def against_gold(looked: Sequence[Looked], gold: Sequence[Links], shift: int) ->
 
 
 @torch.no_grad()
-def honesty(opened: Opened, pairs: Sequence[TextPair], asked: Asked) -> dict[str, Any]:
+def honesty(opened: TextModel, pairs: Sequence[TextPair], asked: Asked) -> dict[str, Any]:
     """The tests T1-T6 on decisions drawn from the model's own outputs."""
     model, words = opened.model, opened.words
     how = DecodingConfig(max_length=opened.recipe.decoding.max_length)
@@ -178,7 +177,7 @@ def honesty(opened: Opened, pairs: Sequence[TextPair], asked: Asked) -> dict[str
 
 
 def _gather(
-    opened: Opened, corpus: Corpus, steps: Sequence[set[int]], asked: Asked, rng: Generator
+    opened: TextModel, corpus: Corpus, steps: Sequence[set[int]], asked: Asked, rng: Generator
 ) -> dict[str, Any]:
     """T2, T3 and T5, decision by decision."""
     permuted, even, largest = [], [], []
@@ -233,7 +232,7 @@ def _erasures(erased: Sequence[Erased]) -> dict[str, Any]:
 
 
 def _outputs(
-    opened: Opened, pairs: Sequence[TextPair], own: Sequence[Hypothesis], asked: Asked
+    opened: TextModel, pairs: Sequence[TextPair], own: Sequence[Hypothesis], asked: Asked
 ) -> dict[str, float]:
     """BLEU of whole outputs when every step's weights are uniform, or permuted, in all heads."""
     model, words = opened.model, opened.words
@@ -252,7 +251,7 @@ def _outputs(
     return scores
 
 
-def _correlations(opened: Opened, corpus: Corpus, steps: Sequence[set[int]]) -> dict[str, Any]:
+def _correlations(opened: TextModel, corpus: Corpus, steps: Sequence[set[int]]) -> dict[str, Any]:
     """T1: weights, gradients and leave-one-out, each with each, over real words of the source."""
     model = opened.model
     decisions, weights, valid = [], [], []
@@ -276,7 +275,7 @@ def _correlations(opened: Opened, corpus: Corpus, steps: Sequence[set[int]]) -> 
 
 
 def _left_out(
-    opened: Opened, corpus: Corpus, decisions: Sequence[tuple[int, int]], own: Sequence[Tensor]
+    opened: TextModel, corpus: Corpus, decisions: Sequence[tuple[int, int]], own: Sequence[Tensor]
 ) -> list[Tensor]:
     """For each decision and source position the TVD when that token is not there."""
     found = []
@@ -297,7 +296,7 @@ def _left_out(
     return found
 
 
-def _words(opened: Opened, corpus: Corpus, asked: Asked) -> dict[str, Any]:
+def _words(opened: TextModel, corpus: Corpus, asked: Asked) -> dict[str, Any]:
     """T6: erase the source tokens with most weight (or gradient, or any), or keep nothing else."""
     model = opened.model
     steps = chosen_steps(corpus, 1, asked.seed + 1)
@@ -324,7 +323,7 @@ def _words(opened: Opened, corpus: Corpus, asked: Asked) -> dict[str, Any]:
 
 
 def _erased_words(
-    opened: Opened,
+    opened: TextModel,
     corpus: Corpus,
     decisions: Sequence[tuple[int, int]],
     rankings: Sequence[Tensor],
@@ -353,7 +352,7 @@ def _erased_words(
     return float((before - without[rows, words]).mean()), float((before - alone[rows, words]).mean())
 
 
-def _counterfactual(opened: Opened, corpus: Corpus, asked: Asked) -> dict[str, Any]:
+def _counterfactual(opened: TextModel, corpus: Corpus, asked: Asked) -> dict[str, Any]:
     """T4 on some decisions."""
     chosen: list[set[int]] = [set() for _ in corpus.written]
     drawn = chosen_steps(corpus, 1, asked.seed + 2)

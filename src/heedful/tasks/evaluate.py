@@ -26,8 +26,9 @@ from heedful.evaluation import (
     perplexity,
 )
 from heedful.tasks.folder import RECIPE
+from heedful.tasks.kind import Question, Table
 from heedful.tasks.text import open_splits
-from heedful.tasks.use import Ready, texts
+from heedful.tasks.use import Ready, open_models, texts
 
 USUAL = {
     "translate": ("bleu", "chrf", "ter", "exact"),
@@ -37,13 +38,33 @@ USUAL = {
 }
 
 
-class Evaluated(NamedTuple):
+class Evaluation(NamedTuple):
     """What was measured on one set of pairs."""
 
+    name: str
+    task: str
     metrics: list[Metric]
     lengths: list[LengthBucket]
     places: list[Place]
     outputs: list[str]
+    references: list[str]
+    unit: str = "pairs"
+
+    @property
+    def items(self) -> int:
+        return len(self.outputs)
+
+    def tables(self) -> list[Table]:
+        """Quality by length, and by place in the sentence."""
+        lengths = [
+            (f"{b.low}-{'' if b.high is None else b.high}", str(b.items), f"{b.metric.value:.2f}")
+            for b in self.lengths
+        ]
+        places = [(f"{p.low:.0%}-{p.high:.0%}", str(p.words), f"{p.recall:.1f} %") for p in self.places]
+        return [
+            Table(("source words", "sentences", self.lengths[0].metric.name), lengths),
+            Table(("part of the reference", "words", "found in the output"), places),
+        ]
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""
@@ -52,6 +73,18 @@ class Evaluated(NamedTuple):
             "by_source_length": [{**b._asdict(), "metric": b.metric._asdict()} for b in self.lengths],
             "by_place": [p._asdict() for p in self.places],
         }
+
+    def against(self, other: Evaluation) -> Comparison:
+        """Paired bootstrap between two systems' outputs."""
+        main = "bleu" if self.task in ("translate", "reply") else "exact"
+        return paired_bootstrap(self.outputs, other.outputs, self.references, metric=main)
+
+
+def evaluated(folders: Sequence[Path], asked: Question) -> Evaluation:
+    """One model, or several as one, on the data asked for."""
+    ready = open_models(folders, asked.int8, asked.threads)
+    how = ready.decoding.model_copy(update=dict(asked.decoding))
+    return measure(ready, pairs_of(folders[0], asked.data, asked.split), how, asked.metrics)
 
 
 def pairs_of(model: Path, files: Sequence[str], split: str) -> list[TextPair]:
@@ -71,7 +104,7 @@ def pairs_of(model: Path, files: Sequence[str], split: str) -> list[TextPair]:
 
 def measure(
     ready: Ready, pairs: Sequence[TextPair], how: DecodingConfig, metrics: Sequence[str] = ()
-) -> Evaluated:
+) -> Evaluation:
     """Write an output for every source and compare it with its reference."""
     sources, references = [p.source for p in pairs], [p.target for p in pairs]
     likely = likelihood(ready, pairs)  # quick, so what it refuses is refused soon
@@ -80,11 +113,14 @@ def measure(
     found = [*evaluate(names, outputs, references), likely]
     main = "bleu" if "bleu" in names else "exact"
     lengths = [len(source.split()) for source in sources]
-    return Evaluated(
+    return Evaluation(
+        ready.name,
+        ready.task,
         found,
         by_length(lengths, outputs, references, metric=main),
         by_place(outputs, references),
         outputs,
+        references,
     )
 
 
@@ -99,10 +135,3 @@ def likelihood(ready: Ready, pairs: Sequence[TextPair]) -> Metric:
             total += hypothesis.logp
             count += len(hypothesis.tokens)
     return perplexity(total, count)
-
-
-def against(
-    first: Sequence[str], second: Sequence[str], pairs: Sequence[TextPair], metric: str
-) -> Comparison:
-    """Paired bootstrap between two systems' outputs."""
-    return paired_bootstrap(first, second, [p.target for p in pairs], metric=metric)

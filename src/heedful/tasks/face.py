@@ -16,7 +16,8 @@ from heedful.config import DecodingConfig, check_decoding
 from heedful.record import Edit, Gold, Trace
 from heedful.record.trace import Level
 from heedful.tasks.bundled import find
-from heedful.tasks.folder import Opened, open_model
+from heedful.tasks.folder import open_model
+from heedful.tasks.text import TextModel
 from heedful.tasks.tracing import Wanted, trace_line
 from heedful.tasks.use import ready_of, texts
 from heedful.trace import edit_of
@@ -25,7 +26,7 @@ from heedful.trace import edit_of
 class Model:
     """A trained model. Decoding settings (`beam=5`, `method="sample"`, ...) can be given with every call."""
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: TextModel) -> None:
         self.opened = opened
         self.ready = ready_of([opened])
 

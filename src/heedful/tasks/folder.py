@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import safetensors
 import torch
@@ -17,35 +16,18 @@ from safetensors.torch import save_model as save_model_weights
 
 from heedful.config import Recipe, load_recipe, recipe_toml
 from heedful.errors import ConfigError, ModelError
-from heedful.models import Seq2Seq, build
-from heedful.tasks.text import Vocabularies
+from heedful.tasks.kind import WEIGHTS, Assets, Opened, kind_of
 from heedful.training.checkpoint import under_way
 
 FORMAT = 1
-RECIPE, WEIGHTS, CARD = "recipe.toml", "model.safetensors", "model.json"
-TOKENIZERS = tuple(f"{side}.tokenizer.json" for side in Vocabularies._fields)
+RECIPE, CARD = "recipe.toml", "model.json"
 CURE = "copy the folder again, or train it again"
-
-
-class Opened(NamedTuple):
-    """A model ready for use."""
-
-    name: str
-    recipe: Recipe
-    words: Vocabularies
-    model: Seq2Seq
-    card: Mapping[str, Any]
-    path: Path
-
-    def sha256(self) -> str:
-        """Of its weights."""
-        return hashlib.sha256((self.path / WEIGHTS).read_bytes()).hexdigest()
 
 
 def save_model(
     folder: Path,
     recipe: Recipe,
-    words: Vocabularies,
+    words: Assets,
     model: torch.nn.Module,
     figures: Mapping[str, float],
     reason: str = "",
@@ -61,7 +43,7 @@ def save_model(
         "format": FORMAT,
         "task": recipe.task.kind,
         "parameters": sum(p.numel() for p in model.parameters()),
-        "vocabulary": {"source": len(words.source), "target": len(words.target)},
+        "vocabulary": words.sizes(),
         "figures": dict(figures),
         "ended": reason,
     }
@@ -101,21 +83,21 @@ def read_card(folder: Path) -> dict[str, Any]:
     return dict(card)
 
 
-def open_model(folder: Path) -> Opened:
+def open_model(folder: Path) -> Opened[Any, Any]:
     """Load a model folder; every missing or damaged part has an error that names it."""
     card = read_card(folder)
-    for part in (RECIPE, WEIGHTS, *TOKENIZERS):
-        if not (folder / part).is_file():
-            raise ModelError(f"{folder}: incomplete: {part} is missing; {CURE}")
+    _must_have(folder, RECIPE)
     try:
         recipe = load_recipe(folder / RECIPE).recipe
     except ConfigError as error:
         raise ModelError(f"{folder}: its recipe cannot be used by this heedful:\n{error}") from None
+    kind = kind_of(recipe.task.kind)
+    _must_have(folder, WEIGHTS, *kind.files)
     try:
-        words = Vocabularies.load(folder)
+        words = kind.load(folder)
     except ModelError as error:
         raise ModelError(f"{error}; {CURE}") from None
-    model = build(recipe.model, len(words.source), len(words.target))
+    model = kind.build(recipe, words)
     try:
         load_model_weights(model, str(folder / WEIGHTS))
     except (safetensors.SafetensorError, RuntimeError) as error:
@@ -124,3 +106,9 @@ def open_model(folder: Path) -> Opened:
         raise ModelError(f"{folder / WEIGHTS}: damaged, or not this recipe's: {first}; {CURE}") from None
     model.eval()
     return Opened(folder.name, recipe, words, model, card, folder)
+
+
+def _must_have(folder: Path, *parts: str) -> None:
+    for part in parts:
+        if not (folder / part).is_file():
+            raise ModelError(f"{folder}: incomplete: {part} is missing; {CURE}")

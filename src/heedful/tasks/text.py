@@ -15,7 +15,7 @@ from torch import Tensor
 from heedful.attention import PLAIN, Detail, Watch
 from heedful.config import DecodingConfig, Recipe
 from heedful.data.batch import Buckets, TextBatch, collate, pad
-from heedful.data.corpus import Corpus, open_corpus
+from heedful.data.corpus import Corpus, open_corpus, within
 from heedful.data.pieces import Cutters
 from heedful.data.readers import Pairs, TextPair, open_pairs, world_pairs
 from heedful.data.tokenizer import END, PAD, UNK, Tokenizer, learn_both
@@ -24,8 +24,9 @@ from heedful.errors import TrainingError, nearest
 from heedful.layers.copying import copy_entropy
 from heedful.layers.entropy import linear_entropy
 from heedful.layers.readout import Output
-from heedful.models import Seq2Seq, Stepped, Writer
+from heedful.models import Seq2Seq, Stepped, Writer, build
 from heedful.tasks import hard
+from heedful.tasks.kind import Evaluated, Opened, Question, Started
 from heedful.training import Loss, Validation
 from heedful.training import Sample as Shown
 from heedful.training.watch import attention_warnings
@@ -50,9 +51,15 @@ class Vocabularies(NamedTuple):
     def load(cls, folder: Path) -> Vocabularies:
         return cls(*(Tokenizer.load(folder / f"{side}.tokenizer.json") for side in cls._fields))
 
+    def sizes(self) -> dict[str, int]:
+        return {side: len(tokenizer) for side, tokenizer in self._asdict().items()}
+
     def same(self, other: Vocabularies) -> bool:
         mine, theirs = (tuple(t.to_json() for t in words) for words in (self, other))
         return mine == theirs
+
+
+TextModel = Opened[Vocabularies, Seq2Seq]
 
 
 def open_splits(recipe: Recipe, base: Path) -> dict[str, Split]:
@@ -266,3 +273,39 @@ def translate(model: Writer, lines: Sequence[str], words: Vocabularies, how: Dec
         spoken(best[0], line, words, model.alignment, how.replace_unknown)
         for best, line in zip(found, lines, strict=True)
     ]
+
+
+class TextKind:
+    """Lines to lines: translation, headlines, replies, spellings."""
+
+    files = tuple(f"{side}.tokenizer.json" for side in Vocabularies._fields)
+
+    def load(self, folder: Path) -> Vocabularies:
+        return Vocabularies.load(folder)
+
+    def build(self, recipe: Recipe, words: Vocabularies) -> Seq2Seq:
+        return build(recipe.model, len(words.source), len(words.target))
+
+    def start(self, recipe: Recipe, base: Path, words: Vocabularies | None) -> Started:
+        splits = open_splits(recipe, base)
+        words = words or learn(splits["train"], recipe)
+        splits["valid"], left_out = within(splits["valid"], words.source, words.target, recipe.data)
+        task = TextTask(recipe, splits, words)
+        facts = (
+            f"{len(task.corpus):,} pairs",
+            f"{len(words.source):,} and {len(words.target):,} words",
+            f"{task.buckets.padding_share(1).both:.1%} padding",
+        )
+        notes = [str(task.corpus.tally), f"to validate on: {left_out}" if str(left_out) else ""]
+        return Started(task, words, facts, [note for note in notes if note])
+
+    def tested(self, recipe: Recipe, base: Path) -> bool:
+        return recipe.data.world is not None or "test" in open_pairs(recipe.data, base)
+
+    def evaluate(self, folders: Sequence[Path], asked: Question) -> Evaluated:
+        from heedful.tasks.evaluate import evaluated
+
+        return evaluated(folders, asked)
+
+
+KIND = TextKind()

@@ -20,8 +20,8 @@ from heedful.errors import TraceError
 from heedful.record import Edit, Gold, Model, Side, Tensor, Token, Trace, Tree
 from heedful.record.fold import NO_WORD
 from heedful.record.trace import Level, Role
-from heedful.tasks.folder import WEIGHTS, Opened
-from heedful.tasks.text import method
+from heedful.tasks.kind import WEIGHTS
+from heedful.tasks.text import TextModel, method
 from heedful.trace import Captured, capture, check, replay
 from heedful.trace.capture import Asked
 from heedful.trace.lattice import lattice
@@ -46,7 +46,7 @@ class Wanted:
     lattice: bool = False  # with what every position would have changed
 
 
-def trace_line(opened: Opened, wanted: Wanted, how: DecodingConfig) -> Trace:
+def trace_line(opened: TextModel, wanted: Wanted, how: DecodingConfig) -> Trace:
     """Search an output (or take the one given), and record how the model wrote it."""
     model, words = opened.model, opened.words
     line = _edited_line(wanted)
@@ -94,7 +94,7 @@ def replayed(trace: Trace, folder: Path) -> Trace:
 
 
 def _trace(
-    opened: Opened,
+    opened: TextModel,
     wanted: Wanted,
     line: str,
     source: Sequence[int],
@@ -173,7 +173,7 @@ def _prefix(wanted: Wanted, target: Tokenizer) -> list[int]:
     return [i for i in ids if i is not None]
 
 
-def _by_token(wanted: Wanted, opened: Opened, source: Sequence[int]) -> Gold | None:
+def _by_token(wanted: Wanted, opened: TextModel, source: Sequence[int]) -> Gold | None:
     """Gold links between tokens: those of words, for every pair of their pieces."""
     if wanted.gold is None:
         return None

@@ -10,19 +10,17 @@ from pathlib import Path
 import torch
 
 from heedful.config import Loaded, Recipe, differences, load_recipe, recipe_toml
-from heedful.data.corpus import Tally, within
 from heedful.data.paths import PREFIX
 from heedful.errors import ModelError, TrainingError
-from heedful.models import build
-from heedful.tasks.folder import RECIPE, TOKENIZERS, finished, save_model
-from heedful.tasks.text import TextTask, Vocabularies, learn, open_splits
+from heedful.tasks.folder import RECIPE, finished, save_model
+from heedful.tasks.kind import Assets, Kind, kind_of
 from heedful.training import leads
 from heedful.training.checkpoint import CURE, FOLDER, forget, under_way
 from heedful.training.log import NAME
 from heedful.training.loop import train
 from heedful.training.types import Ears
 
-OURS = (RECIPE, *TOKENIZERS, NAME, "metrics.tmp", "tensorboard", FOLDER)  # before there is a model
+OURS = (RECIPE, NAME, "metrics.tmp", "tensorboard", FOLDER)  # before there is a model
 FREE = "training."  # a run under way may take other settings of this section; the state knows which
 
 
@@ -30,35 +28,44 @@ def run(loaded: Loaded, out: Path, ears: Ears) -> bool:
     """Train as the recipe says, from where an earlier run stopped; False if there is nothing left to do."""
     if _done_before(loaded, out):
         return False
-    with _as_found(out):
-        _train(anchored(loaded), loaded.base, out, ears)
+    recipe = anchored(loaded)
+    kind = kind_of(recipe.task.kind)
+    with _as_found(out, kind):
+        _train(kind, recipe, loaded.base, out, ears)
     return True
 
 
-def _train(recipe: Recipe, base: Path, out: Path, ears: Ears) -> None:
-    splits = open_splits(recipe, base)
-    going_on = under_way(out) and (out / TOKENIZERS[0]).is_file()
-    words = _words(out) if going_on else learn(splits["train"], recipe)
-    splits["valid"], left_out = within(splits["valid"], words.source, words.target, recipe.data)
-    task = TextTask(recipe, splits, words)
+def _train(kind: Kind, recipe: Recipe, base: Path, out: Path, ears: Ears) -> None:
+    going_on = under_way(out) and all((out / name).is_file() for name in kind.files)
+    started = kind.start(recipe, base, _words(kind, out) if going_on else None)
     torch.manual_seed(recipe.training.seed % 2**63)
-    model = build(recipe.model, len(words.source), len(words.target))
+    model = kind.build(recipe, started.words)
     if leads():
         if not going_on:
             (out / RECIPE).write_text(recipe_toml(recipe), encoding="utf-8")
-            words.save(out)
-        _introduce(task, left_out, model, ears)
+            started.words.save(out)
+        parameters = sum(p.numel() for p in model.parameters())
+        ears.say(", ".join([*started.facts, f"{parameters:,} parameters"]))
+        for line in started.notes:
+            ears.say(line)
     outcome = train(
-        task, model, recipe.training, out, begin=ears.begin, tick=ears.tick, after=ears.after, say=ears.say
+        started.task,
+        model,
+        recipe.training,
+        out,
+        begin=ears.begin,
+        tick=ears.tick,
+        after=ears.after,
+        say=ears.say,
     )
     if leads():
-        save_model(out, recipe, words, model, outcome.best.figures, outcome.reason)
+        save_model(out, recipe, started.words, model, outcome.best.figures, outcome.reason)
         forget(out)
         ears.say(outcome.reason)
 
 
 @contextmanager
-def _as_found(out: Path) -> Iterator[None]:
+def _as_found(out: Path, kind: Kind) -> Iterator[None]:
     """Make the folder; what fails before there is a state to go on from leaves it as it was."""
     there = set(out.iterdir()) if out.exists() else set()
     new = not out.exists()
@@ -70,7 +77,7 @@ def _as_found(out: Path) -> Iterator[None]:
         yield
     except BaseException:
         if leads() and not under_way(out):
-            for path in {out / name for name in OURS} - there:
+            for path in {out / name for name in (*OURS, *kind.files)} - there:
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
             if new:
                 with suppress(OSError):  # somebody put something into it
@@ -78,9 +85,9 @@ def _as_found(out: Path) -> Iterator[None]:
         raise
 
 
-def _words(out: Path) -> Vocabularies:
+def _words(kind: Kind, out: Path) -> Assets:
     try:
-        return Vocabularies.load(out)
+        return kind.load(out)
     except ModelError as error:
         raise TrainingError(f"{error}; {CURE}") from None
 
@@ -94,20 +101,6 @@ def anchored(loaded: Loaded) -> Recipe:
     data = loaded.recipe.data
     files = {split: tuple(map(found, getattr(data, split))) for split in ("train", "valid", "test")}
     return loaded.recipe.model_copy(update={"data": data.model_copy(update=files)})
-
-
-def _introduce(task: TextTask, left_out: Tally, model: torch.nn.Module, ears: Ears) -> None:
-    """What is about to be trained, and what of the data is not."""
-    parameters = sum(p.numel() for p in model.parameters())
-    padding = task.buckets.padding_share(1)
-    ears.say(
-        f"{len(task.corpus):,} pairs, {len(task.words.source):,} and {len(task.words.target):,} words,"
-        f" {parameters:,} parameters, {padding.both:.1%} padding"
-    )
-    if report := str(task.corpus.tally):
-        ears.say(report)
-    if report := str(left_out):
-        ears.say(f"to validate on: {report}")
 
 
 def _done_before(loaded: Loaded, out: Path) -> bool:

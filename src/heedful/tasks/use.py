@@ -13,8 +13,8 @@ from heedful.config import DataConfig, DecodingConfig, Recipe
 from heedful.decoding import Ensemble, Hypothesis
 from heedful.errors import DataError, ModelError
 from heedful.models import Writer, quickest
-from heedful.tasks.folder import RECIPE, Opened, open_model
-from heedful.tasks.text import Tick, Vocabularies, answer, nothing, spoken
+from heedful.tasks.folder import RECIPE, open_model
+from heedful.tasks.text import TextModel, Tick, Vocabularies, answer, nothing, spoken
 
 LONGEST = 1_000  # tokens that are read even where training knew only shorter ones: how it fares is a question
 Say = Callable[[str], None]
@@ -41,7 +41,7 @@ def open_models(folders: Sequence[Path], int8: bool = False, threads: int = 0) -
     return ready_of([open_model(folder) for folder in folders], int8, threads)
 
 
-def ready_of(opened: Sequence[Opened], int8: bool = False, threads: int = 0) -> Ready:
+def ready_of(opened: Sequence[TextModel], int8: bool = False, threads: int = 0) -> Ready:
     """The same of models that are open already."""
     first = opened[0]
     for other in opened[1:]:
@@ -74,7 +74,7 @@ def _longest_source(recipe: Recipe) -> int:
     return min(most, encoder.max_positions - 1) if table else most  # one is the end token's
 
 
-def _same_words(first: Opened, other: Opened) -> None:
+def _same_words(first: TextModel, other: TextModel) -> None:
     tasks = first.recipe.task.kind, other.recipe.task.kind
     if tasks[0] != tasks[1]:
         raise ModelError(

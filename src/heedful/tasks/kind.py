@@ -1,0 +1,117 @@
+"""What a task is to everything that knows no task: one object a file, found by its name.
+
+Verbs such as `train`, `evaluate`, `trace` and `measure` ask a `Kind` and know nothing of words, pictures or
+ratings. A new task is a file with a `KIND` in it and a line in `FILES`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+
+from torch import nn
+
+from heedful.config import Recipe
+from heedful.training.types import Trainable
+
+if TYPE_CHECKING:
+    from heedful.evaluation import Comparison, Metric
+
+WEIGHTS = "model.safetensors"
+FILES = {
+    "translate": "text",
+    "summarise": "text",
+    "reply": "text",
+    "transduce": "text",
+    "caption": "caption",
+}
+
+
+class Assets(Protocol):
+    """What a model folder holds beside recipe, weights and card: vocabularies, titles, labels."""
+
+    def save(self, folder: Path) -> None: ...
+    def sizes(self) -> dict[str, int]: ...  # for the card
+
+
+A = TypeVar("A")
+M = TypeVar("M")
+
+
+class Opened(NamedTuple, Generic[A, M]):
+    """A model ready for use."""
+
+    name: str
+    recipe: Recipe
+    words: A
+    model: M
+    card: Mapping[str, Any]
+    path: Path
+
+    def sha256(self) -> str:
+        """Of its weights."""
+        return hashlib.sha256((self.path / WEIGHTS).read_bytes()).hexdigest()
+
+
+class Started(NamedTuple):
+    """What a training needs beside a model: its data, its vocabularies, and what is to be said of them."""
+
+    task: Trainable[Any, Any]
+    words: Assets
+    facts: Sequence[str]  # of one line
+    notes: Sequence[str] = ()  # a line each
+
+
+class Question(NamedTuple):
+    """What `heedful evaluate` is asked."""
+
+    data: Sequence[str] = ()
+    split: str = "test"
+    metrics: Sequence[str] = ()
+    decoding: Mapping[str, Any] = {}
+    int8: bool = False
+    threads: int = 0
+    gallery: Path | None = None
+
+
+class Table(NamedTuple):
+    """Rows of text under their heads."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+class Evaluated(Protocol):
+    """What was measured on some items."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def items(self) -> int: ...
+    @property
+    def unit(self) -> str: ...  # what the items are: "pairs", "users"
+    @property
+    def metrics(self) -> Sequence[Metric]: ...
+    def tables(self) -> Sequence[Table]: ...
+    def plain(self) -> dict[str, Any]: ...  # for JSON
+    def against(self, other: Any) -> Comparison: ...
+
+
+class Kind(Protocol):
+    """One task, or several alike."""
+
+    files: tuple[str, ...]  # in the model folder
+
+    def load(self, folder: Path) -> Assets: ...
+    def build(self, recipe: Recipe, words: Any) -> nn.Module: ...
+    def start(self, recipe: Recipe, base: Path, words: Any | None) -> Started: ...
+    def tested(self, recipe: Recipe, base: Path) -> bool: ...  # is there something to compare on?
+    def evaluate(self, folders: Sequence[Path], asked: Question) -> Evaluated: ...
+
+
+def kind_of(task: str) -> Kind:
+    found: Kind = import_module(f"heedful.tasks.{FILES[task]}").KIND
+    return found
