@@ -166,6 +166,47 @@ for _verb, _help in (
     app.command(_verb, help=_help)(_write(_verb))
 
 
+@app.command()
+def caption(
+    images: Annotated[
+        list[Path] | None, typer.Argument(help="Pictures or folders of them (default: one from stdin).")
+    ] = None,
+    *,
+    model: Model = None,
+    beam: BeamSize = None,
+    n_best: NBest = 1,
+    sample: Draw = False,
+    temperature: Temperature = None,
+    seed: SeedOf = None,
+    show: Annotated[
+        bool, typer.Option("--show", help="Draw what was read for each word (NAME-attention.png).")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--out", help="Draw it to .png, .svg or .pdf, or as a page (.html).", show_default=False
+        ),
+    ] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Weights as the grid they are, not smooth.")] = False,
+    threads: Threads = 0,
+    json: Json = False,
+) -> None:
+    """Caption pictures, and show where the model looked."""
+    from heedful.cli.caption import Asked, run
+    from heedful.config import check_decoding
+
+    options = {
+        "method": "sample" if sample else None if beam is None else "beam" if beam > 1 else "greedy",
+        "beam": beam if beam and beam > 1 else None,
+        "n_best": n_best,
+        "temperature": temperature,
+        "seed": seed,
+    }
+    asked = {key: value for key, value in options.items() if value is not None}
+    check_decoding(asked)
+    run(Asked(images or [], asked, out, show, raw, json, threads), model)
+
+
 @app.command("models")
 def list_models(
     json: Annotated[bool, typer.Option("--json", help="Everything their cards say.")] = False,
@@ -187,6 +228,9 @@ def evaluate(
     against: Annotated[
         Path | None, typer.Option(help="Another model, to be compared by paired bootstrap.")
     ] = None,
+    gallery: Annotated[
+        Path | None, typer.Option(help="Captions: a page of the best, typical and worst ones (.html).")
+    ] = None,
     int8: Bytes = False,
     threads: Threads = 0,
     json: Json = False,
@@ -196,7 +240,7 @@ def evaluate(
     from heedful.tasks.kind import Question
 
     how = {} if beam is None else {"method": "beam" if beam > 1 else "greedy", "beam": beam}
-    run(model or [], Question(data or [], split, metric or [], how, int8, threads), against, json)
+    run(model or [], Question(data or [], split, metric or [], how, int8, threads, gallery), against, json)
 
 
 @app.command()
@@ -283,7 +327,7 @@ Head = Annotated[int | None, typer.Option(min=0, help="One head (default: the me
 
 @app.command()
 def trace(
-    text: Annotated[str, typer.Argument(help="A sentence.", show_default=False)],
+    text: Annotated[str, typer.Argument(help="A sentence, or a picture's file.", show_default=False)],
     *,
     model: Model = None,
     beam: BeamSize = None,
@@ -332,7 +376,7 @@ def show(
         ),
     ] = None,
     *,
-    view: Annotated[str, typer.Option(help="alignment, lines, heads, steps or beam.")] = "alignment",
+    view: Annotated[str, typer.Option(help="alignment, lines, heads, steps, beam or photo.")] = "alignment",
     site: Site = None,
     head: Head = None,
     pieces: Annotated[bool, typer.Option("--pieces", help="Pieces as the model reads them.")] = False,

@@ -19,22 +19,22 @@ def training() -> Iterator[Ears]:
 
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     progress = Progress(
-        TextColumn("training"),
+        TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("loss {task.fields[loss]:.3f}"),
+        TextColumn("{task.fields[loss]}"),
         TimeRemainingColumn(),
         console=console,
     )
     with progress:
-        job = progress.add_task("training", total=None, loss=float("nan"), visible=False)
+        job = progress.add_task("training", total=None, loss="", visible=False)
 
         def begin(total: int, done: int) -> None:
             progress.update(job, total=total, completed=done, visible=True)
 
         def tick(step: int, loss: float) -> None:
             bound = max(progress.tasks[job].total or 0, step)  # an epoch may take a step more than the first
-            progress.update(job, total=bound, completed=step, loss=loss)
+            progress.update(job, total=bound, completed=step, loss=f"loss {loss:.3f}")
 
         def after(report: Report) -> None:
             console.print(_line(report))
@@ -43,7 +43,13 @@ def training() -> Iterator[Ears]:
                 console.print(f"    reference  {sample.reference}", style="dim", markup=False)
                 console.print(f"    output     {sample.output}", style="dim", markup=False)
 
-        yield Ears(begin, tick, after, lambda text: console.print(text, markup=False))
+        @contextmanager
+        def busy(what: str, total: int) -> Iterator[Callable[[int], None]]:
+            other = progress.add_task(what, total=total, loss="")
+            yield lambda count: progress.advance(other, count)
+            progress.remove_task(other)
+
+        yield Ears(begin, tick, after, lambda text: console.print(text, markup=False), busy)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from heedful.errors import TraceError, nearest
 from heedful.record import Trace, pharaoh, to_csv, to_npz, trace_links
 
-VIEWS = ("alignment", "lines", "heads", "steps", "beam")
+VIEWS = ("alignment", "lines", "heads", "steps", "beam", "photo")
 EXPORTS = (".csv", ".npz", ".links")
 PAGE = ".html"
 
@@ -71,7 +71,7 @@ def _page(trace: Trace, out: Path, chosen: Chosen) -> None:
     """The page has all there is to see: the options say what it shows first."""
     from heedful.view.page import link, write_page
 
-    if chosen.view not in ("alignment", "lines"):
+    if chosen.view not in ("alignment", "lines", "photo"):
         raise TraceError(
             f"--view {chosen.view}: the page has no such view; draw it with -o {chosen.view}.png"
         )
@@ -79,7 +79,7 @@ def _page(trace: Trace, out: Path, chosen: Chosen) -> None:
         trace.matrix(chosen.site, chosen.head)  # are they there?
     lines = chosen.view == "lines"
     start = link(
-        "alignment" if lines else "walk",
+        "alignment" if lines else "photo" if chosen.view == "photo" else "walk",
         site=chosen.site,
         head=chosen.head,
         words=chosen.words,

@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from heedful.errors import DataError, TraceError, nearest
+from heedful.errors import TraceError, nearest
 from heedful.record import Trace
 from heedful.record.links import parse_links
 from heedful.record.trace import Level
 from heedful.tasks.bundled import find
 from heedful.tasks.folder import open_model
-from heedful.tasks.tracing import Wanted, replayed, trace_line
-from heedful.tasks.use import fitting, ready_of
+from heedful.tasks.kind import kind_of
+from heedful.tasks.tracing import Wanted, replayed
 from heedful.trace import edit_of
 
 
@@ -37,34 +37,22 @@ def run(asked: Asked, model: Path | None, how: Mapping[str, Any], out: Path) -> 
     level = levels[levels.index(asked.detail)]
     edits = [edit_of(text) for text in asked.changes]
     (folder,) = find([] if model is None else [model], "translate")
-    _check_text(asked.text)
     opened = open_model(folder)
-    (line,) = fitting(ready_of([opened]), [asked.text])
-    if not line:
-        raise DataError("nothing of the sentence is left to trace")
+    kind = kind_of(opened.recipe.task.kind)
     decoding = opened.recipe.decoding.model_copy(update={"n_best": 1, **how})
     gold = None if asked.gold is None else parse_links(asked.gold).gold()
-    wanted = Wanted(line, level, asked.target, asked.reference, gold, lattice=asked.lattice)
-    made = trace_line(opened, wanted, decoding)
+    wanted = Wanted(asked.text, level, asked.target, asked.reference, gold, lattice=asked.lattice)
+    made = kind.trace(opened, wanted, decoding)
     said = made.target.text
     if edits:
         parent = made
-        made = trace_line(opened, replace(wanted, edits=edits, parent=parent), decoding)
+        made = kind.trace(opened, replace(wanted, edits=edits, parent=parent), decoding)
         said = side_by_side(parent, made)
     if asked.replay:
         made = replayed(made, folder)
         said += f"\n{_said(made)}"
     made.save(out)
     print(said)
-
-
-def _check_text(text: str) -> None:
-    if not text.strip():
-        raise DataError("there is nothing to trace in an empty sentence")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:  # what a shell gave us, bytes that are no text
-        raise DataError(f"the sentence is not UTF-8 (character {error.start + 1})") from None
 
 
 def side_by_side(before: Trace, after: Trace) -> str:

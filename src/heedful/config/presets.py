@@ -113,3 +113,44 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "attention": {"score": "scaled-dot"},
     },
 }
+
+# Xu 2015: an LSTM that looks at regions with its old state, and a gate on what it saw.
+SEEING: Mapping[str, Any] = {
+    "encoder": {"kind": "regions"},
+    "decoder": {
+        "kind": "lstm",
+        "order": "look-update-generate",
+        "start": "mean",
+        "read_out": "added",
+        "gate": True,
+    },
+    "attention": {"score": "additive"},
+}
+
+CAPTIONERS: Mapping[str, Mapping[str, Any]] = {
+    # Vinyals 2015: the picture is one vector, and the decoder starts from it.
+    "caption-static": {
+        "encoder": {"kind": "regions"},
+        "decoder": {"kind": "lstm", "source": "init", "start": "mean", "read_out": "deep"},
+    },
+    # The same vector enters every step.
+    "caption-static-every-step": {
+        "encoder": {"kind": "regions"},
+        "decoder": {"kind": "lstm", "source": "every-step", "start": "mean", "read_out": "deep"},
+    },
+    "caption-soft": SEEING,
+    # The plain pipeline: move, look with the new state, speak.
+    "caption-soft-plain": {
+        "encoder": {"kind": "regions"},
+        "decoder": {"kind": "lstm", "order": "update-look-generate", "start": "mean"},
+        "attention": {"score": "additive"},
+    },
+    # One region is drawn at each step; captions are written from the expectation, as the released code does.
+    "caption-hard": {**SEEING, "attention": {**SEEING["attention"], "placement": "hard"}},
+    "caption-transformer": {
+        "tie": "output",
+        "encoder": {"kind": "regions"},
+        "decoder": {"kind": "transformer", "layers": 2},
+        "attention": {"score": "scaled-dot"},
+    },
+}

@@ -33,6 +33,12 @@ PresetName = Literal[
     "conv-conv",
     "abs",
     "transformer",
+    "caption-static",
+    "caption-static-every-step",
+    "caption-soft",
+    "caption-soft-plain",
+    "caption-hard",
+    "caption-transformer",
 ]
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 Files = Annotated[tuple[str, ...], Field(strict=False, max_length=2)]
@@ -45,26 +51,39 @@ class Section(BaseModel):
 
 
 class TaskConfig(Section):
-    kind: Literal["translate", "summarise", "reply", "transduce"] = Field(
+    kind: Literal["translate", "summarise", "reply", "transduce", "caption"] = Field(
         "translate", description="what the model is for"
     )
 
 
 class WorldConfig(Section):
-    name: Literal["phrases"] = Field("phrases", description="which generated world")
-    languages: str = Field("en-fr", description="source-target: two of en, fr, vi")
-    train: PositiveInt = Field(20_000, description="pairs to train on")
+    name: Literal["phrases", "scenes"] = Field("phrases", description="which generated world")
+    languages: str = Field("en-fr", description="phrases: source-target, two of en, fr, vi")
+    train: PositiveInt = Field(20_000, description="pairs, or pictures, to train on")
     valid: PositiveInt = Field(500, description="pairs to validate on")
     test: PositiveInt = Field(500, description="pairs to test on")
     seed: int = Field(1, description="the world's own seed")
-    min_words: PositiveInt = Field(3, description="shortest source sentence")
-    max_words: PositiveInt = Field(14, description="longest source sentence")
+    min_words: PositiveInt = Field(3, description="phrases: shortest source sentence")
+    max_words: PositiveInt = Field(14, description="phrases: longest source sentence")
+    pixels: PositiveInt = Field(112, description="scenes: side of a picture")
+
+
+class PicturesConfig(Section):
+    """Pictures with captions: where they are, and what sees them."""
+
+    folder: str = Field("", description="the folder of the pictures that captions name")
+    captions: str = Field("", description="Flickr8k tokens, Karpathy's or COCO's JSON, TSV or JSONL")
+    backbone: str = Field("efficientnet-lite0", description="what sees them; or timm:NAME, module:NAME")
+    layer: Literal["head", "top", "middle"] = Field("head", description="efficientnet: which of its maps")
+    size: PositiveInt = Field(224, description="side of a picture as the backbone gets it, in pixels")
+    weights: str = Field("", description="a file with the backbone's weights; else those of its package")
 
 
 class DataConfig(Section):
     """Either a generated world, or files: one TSV or JSONL, or two parallel files; gz or not."""
 
     world: WorldConfig | None = Field(None, description="a generated world in place of files")
+    pictures: PicturesConfig | None = Field(None, description="captions: train, valid, test list pictures")
     train: Files = Field((), description="one TSV or JSONL file, or a source and a target file")
     valid: Files = Field((), description="the same, to validate on")
     test: Files = Field((), description="the same, to test on")
@@ -92,7 +111,9 @@ class DataConfig(Section):
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
-        if self.world is None and not (self.train and (self.valid or self.split_valid)):
+        if self.pictures is not None:
+            _check_pictures(self.world, self.pictures)
+        elif self.world is None and not (self.train and (self.valid or self.split_valid)):
             raise ValueError("give train and valid files, or a world (section [data.world])")
         if self.world is not None and (self.train or self.valid or self.test):
             raise ValueError("give files or a world, not both")
@@ -108,6 +129,13 @@ class DataConfig(Section):
             if not text.partition("=")[0].strip() or "=" not in text:
                 raise ValueError(f'where = ["{text}"]: expected "column=value"')
         return self
+
+
+def _check_pictures(world: WorldConfig | None, pictures: PicturesConfig) -> None:
+    if world is None and not (pictures.folder and pictures.captions):
+        raise ValueError("pictures: give a folder and a file with captions, or a world")
+    if world is not None and (pictures.folder or pictures.captions):
+        raise ValueError("give pictures or a world, not both")
 
 
 class TokenizerConfig(Section):
@@ -270,6 +298,7 @@ def query_width(model: ModelConfig) -> int:
 def misfits(model: ModelConfig) -> Iterator[str]:
     """Settings that are right by themselves and have no meaning together."""
     yield from _decoder_misfits(model)
+    yield from _picture_misfits(model)
     yield from _size_misfits(model)
 
 
@@ -296,18 +325,22 @@ def _decoder_misfits(model: ModelConfig) -> Iterator[str]:
             'decoder.feed = "attentional": needs decoder.read_out = "tanh" (or "affine"), which makes'
             " that vector"
         )
-    if decoder.gate and (decoder.order != "look-update-generate" or decoder.source != "attention"):
-        yield 'decoder.gate = true: belongs to decoder.order = "look-update-generate" with attention'
-    if encoder.kind == "regions" and model.copying:
-        yield "copying = true: a picture has no words to copy"
-    if encoder.kind == "regions" and model.tie == "all":
-        yield 'tie = "all": a picture has no word vectors; take "output"'
     if decoder.combine and decoder.order != "look-update-generate":
         yield 'decoder.combine = true: belongs to decoder.order = "look-update-generate"'
     if not encoder.read_end and not model.attention.read_end:
         yield "encoder.read_end = false: no end is left for attention.read_end = false to close"
     if encoder.kernel % 2 == 0:
         yield f"encoder.kernel = {encoder.kernel}: must be odd, so that a filter has a middle"
+
+
+def _picture_misfits(model: ModelConfig) -> Iterator[str]:
+    encoder, decoder = model.encoder, model.decoder
+    if decoder.gate and (decoder.order != "look-update-generate" or decoder.source != "attention"):
+        yield 'decoder.gate = true: belongs to decoder.order = "look-update-generate" with attention'
+    if encoder.kind == "regions" and model.copying:
+        yield "copying = true: a picture has no words to copy"
+    if encoder.kind == "regions" and model.tie == "all":
+        yield 'tie = "all": a picture has no word vectors; take "output"'
 
 
 def _size_misfits(model: ModelConfig) -> Iterator[str]:
@@ -422,4 +455,17 @@ class Recipe(Section):
             raise ValueError(
                 "model.copying = true: needs tokenizer.shared = true, one vocabulary for both sides"
             )
+        sees = self.task.kind == "caption"
+        if sees != (self.model.encoder.kind == "regions"):
+            raise ValueError(
+                f'task.kind = "{self.task.kind}" and model.encoder.kind = "{self.model.encoder.kind}":'
+                ' captions, and only they, are read from "regions" (take a preset such as caption-soft)'
+            )
+        scenes = self.data.world is not None and self.data.world.name == "scenes"
+        if sees and self.data.pictures is None and not scenes:
+            raise ValueError('task.kind = "caption": needs pictures (section [data.pictures])')
+        if sees and self.data.world is not None and not scenes:
+            raise ValueError(f'task.kind = "caption": the world "{self.data.world.name}" has no pictures')
+        if not sees and (scenes or self.data.pictures is not None):
+            raise ValueError(f'task.kind = "{self.task.kind}": reads text, not pictures')
         return self

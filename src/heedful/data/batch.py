@@ -32,6 +32,10 @@ class Padded(NamedTuple):
         width = int(keep.sum(dim=1).max()) if len(keep) else 0
         return Padded(self.ids[start::step, :width].contiguous(), keep[:, :width].contiguous())
 
+    def double(self) -> Padded:
+        """Ids have no precision."""
+        return self
+
     def to(self, device: torch.device) -> Padded:
         return Padded(self.ids.to(device), self.keep.to(device))
 
@@ -48,6 +52,9 @@ class Regions(NamedTuple):
 
     def rows(self, start: int, step: int) -> Regions:
         return Regions(self.vectors[start::step].contiguous(), self.keep[start::step].contiguous())
+
+    def double(self) -> Regions:
+        return Regions(self.vectors.double(), self.keep)
 
     def to(self, device: torch.device) -> Regions:
         return Regions(self.vectors.to(device), self.keep.to(device))

@@ -31,6 +31,15 @@ class Captioned(NamedTuple):
     captions: tuple[str, ...]
 
 
+def plain(caption: str) -> str:
+    """Small letters, no punctuation: what is learnt, and what outputs are compared with.
+
+    >>> plain("A man 's T-shirt , seen from above .")
+    "a man 's t-shirt seen from above"
+    """
+    return " ".join(WORD.findall(caption.lower()))
+
+
 def read_captions(path: Path) -> tuple[list[Captioned], dict[str, str]]:
     """All pictures of a file, and the split of those that it tells."""
     if path.name.endswith((".json", ".json.gz")):

@@ -24,15 +24,33 @@ def cache_folder() -> Path:
     return Path(named) if named else Path(platformdirs.user_cache_dir("heedful"))
 
 
+def _placed(name: str, base: Path) -> Path:
+    return data_folder() / name.removeprefix(PREFIX) if name.startswith(PREFIX) else base / name
+
+
 def locate(name: str, base: Path) -> Path:
     """The file a recipe names; a file that is not there is an error that says what lies beside it."""
-    path = data_folder() / name.removeprefix(PREFIX) if name.startswith(PREFIX) else base / name
+    path = _placed(name, base)
     if path.is_file():
         return path
     if path.is_dir():
         raise DataError(f"{path} is a folder; a data file was expected")
+    raise _missing(path, name)
+
+
+def locate_folder(name: str, base: Path) -> Path:
+    """The folder a recipe names."""
+    path = _placed(name, base)
+    if path.is_dir():
+        return path
+    if path.is_file():
+        raise DataError(f"{path} is a file; a folder was expected")
+    raise _missing(path, name)
+
+
+def _missing(path: Path, name: str) -> DataError:
     beside = sorted(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else []
     hint = f"; {nearest(path.name, beside)}" if beside else f"; the folder {path.parent} is not there either"
     if name.startswith(PREFIX) and "HEEDFUL_DATA" not in os.environ:
         hint += " (the data folder can be named by HEEDFUL_DATA)"
-    raise DataError(f"{path} is not there{hint}")
+    return DataError(f"{path} is not there{hint}")

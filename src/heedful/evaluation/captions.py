@@ -12,65 +12,69 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from heedful.errors import DataError
+import numpy as np
+
+from heedful.evaluation.tally import Counts, Maker, References, Tally, per_output
 
 Ngram = tuple[str, ...]
-Counts = Counter[Ngram]
+Grams = Counter[Ngram]
 LONGEST = 4
 BETA = 1.2
 SIGMA = 6.0
 TINY, SMALL = 1e-15, 1e-9  # the code's own way round divisions by nothing
+SAID = "references:all|tokens:spaces|as:coco"
 
 
-class CaptionBleu(NamedTuple):
-    """BLEU-1 to 4, 0 to 1, with the brevity penalty and without, and how long outputs are."""
-
-    with_penalty: tuple[float, ...]
-    without: tuple[float, ...]
-    length_ratio: float
-
-
-def ngrams(words: Sequence[str], longest: int = LONGEST) -> Counts:
+def ngrams(words: Sequence[str], longest: int = LONGEST) -> Grams:
     """All n-grams up to so many words, with their counts."""
-    found: Counts = Counter()
+    found: Grams = Counter()
     for n in range(1, longest + 1):
         found.update(tuple(words[i : i + n]) for i in range(len(words) - n + 1))
     return found
 
 
-def _checked(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> None:
-    if len(outputs) != len(references):
-        raise DataError(f"{len(outputs):,} captions, but references of {len(references):,} pictures")
-    if not outputs:
-        raise DataError("there is no caption to measure")
-    if not all(references):
-        raise DataError("a picture has no reference")
+def _bleu_row(output: str, answers: Sequence[str]) -> list[int]:
+    """Right and all n-grams of each length, words written, words of the nearest (or shorter) reference."""
+    words = output.split()
+    cut = [answer.split() for answer in answers]
+    most: Grams = Counter()
+    for answer in cut:
+        most |= ngrams(answer)
+    right = [0] * LONGEST
+    for gram, count in ngrams(words).items():
+        right[len(gram) - 1] += min(count, most[gram])
+    every = [max(0, len(words) - n) for n in range(LONGEST)]
+    return [*right, *every, len(words), min((abs(len(a) - len(words)), len(a)) for a in cut)[1]]
 
 
-def caption_bleu(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> CaptionBleu:
-    """Of the corpus, against the reference of the nearest length (of two, the shorter)."""
-    _checked(outputs, references)
-    right, all_, written, wanted = [0] * LONGEST, [0] * LONGEST, 0, 0
-    for output, answers in zip(outputs, references, strict=True):
-        words = output.split()
-        cut = [answer.split() for answer in answers]
-        most: Counts = Counter()
-        for answer in cut:
-            most |= ngrams(answer)
-        written += len(words)
-        wanted += min((abs(len(a) - len(words)), len(a)) for a in cut)[1]
-        for gram, count in ngrams(words).items():
-            right[len(gram) - 1] += min(count, most[gram])
-        for n in range(LONGEST):
-            all_[n] += max(0, len(words) - n)
-    without = []
-    product = 1.0
-    for n in range(LONGEST):
-        product *= (right[n] + TINY) / (all_[n] + SMALL)
-        without.append(product ** (1 / (n + 1)))
-    ratio = (written + TINY) / (wanted + SMALL)
-    penalty = math.exp(1 - 1 / ratio) if ratio < 1 else 1.0
-    return CaptionBleu(tuple(b * penalty for b in without), tuple(without), ratio)
+def _ratio(total: Counts) -> float:
+    return float((total[-2] + TINY) / (total[-1] + SMALL))
+
+
+def _bleu(total: Counts, n: int, penalty: bool) -> float:
+    found: float = math.prod((total[i] + TINY) / (total[LONGEST + i] + SMALL) for i in range(n)) ** (1 / n)
+    ratio = _ratio(total)
+    return 100 * found * (math.exp(1 - 1 / ratio) if penalty and ratio < 1 else 1.0)
+
+
+def caption_bleu_tally(n: int, penalty: bool = True) -> Maker:
+    """BLEU-n of the corpus against the reference of the nearest length."""
+
+    def make(outputs: Sequence[str], references: References) -> Tally:
+        listed = per_output(outputs, references)
+        rows = np.array([_bleu_row(o, a) for o, a in zip(outputs, listed, strict=True)], dtype=np.float64)
+        name = f"BLEU-{n}" if penalty else f"BLEU-{n}, no brevity penalty"
+        said = f"{SAID}|penalty:{'yes' if penalty else 'no'}"
+        return Tally(name, rows, lambda total: _bleu(total, n, penalty), said)
+
+    return make
+
+
+def length_ratio_tally(outputs: Sequence[str], references: References) -> Tally:
+    """Words written over words of the nearest references."""
+    listed = per_output(outputs, references)
+    rows = np.array([_bleu_row(o, a)[-2:] for o, a in zip(outputs, listed, strict=True)], dtype=np.float64)
+    return Tally("length ratio", rows, _ratio, SAID)
 
 
 def _common(a: Sequence[str], b: Sequence[str]) -> int:
@@ -83,18 +87,25 @@ def _common(a: Sequence[str], b: Sequence[str]) -> int:
     return row[-1]
 
 
-def caption_rouge_l(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+def _rouge_l(output: str, answers: Sequence[str]) -> float:
+    words = output.split()
+    common = [(_common(words, answer.split()), len(answer.split())) for answer in answers]
+    precision = max(c / len(words) if words else 0.0 for c, _ in common)
+    recall = max(c / size if size else 0.0 for c, size in common)
+    return (
+        (1 + BETA**2) * precision * recall / (recall + BETA**2 * precision) if precision and recall else 0.0
+    )
+
+
+def caption_rouge_tally(outputs: Sequence[str], references: References) -> Tally:
     """The mean over pictures of F with beta 1.2, precision and recall each of the best reference."""
-    _checked(outputs, references)
-    total = 0.0
-    for output, answers in zip(outputs, references, strict=True):
-        words = output.split()
-        common = [(_common(words, answer.split()), len(answer.split())) for answer in answers]
-        precision = max(c / len(words) if words else 0.0 for c, _ in common)
-        recall = max(c / size if size else 0.0 for c, size in common)
-        if precision and recall:
-            total += (1 + BETA**2) * precision * recall / (recall + BETA**2 * precision)
-    return total / len(outputs)
+    listed = per_output(outputs, references)
+    return _means("ROUGE-L", [100 * _rouge_l(o, a) for o, a in zip(outputs, listed, strict=True)])
+
+
+def _means(name: str, values: Sequence[float]) -> Tally:
+    rows = np.array([(value, 1.0) for value in values], dtype=np.float64)
+    return Tally(name, rows, lambda total: float(total[0] / max(total[1], 1.0)), SAID)
 
 
 class _Vector(NamedTuple):
@@ -105,16 +116,16 @@ class _Vector(NamedTuple):
     length: int
 
 
-def cider(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+def cider_tally(outputs: Sequence[str], references: References) -> Tally:
     """CIDEr-D: likeness by n-grams, rare ones counting more; how rare is told by these very references."""
-    _checked(outputs, references)
-    seen: Counts = Counter()
-    cut = [[ngrams(answer.split()) for answer in answers] for answers in references]
+    listed = per_output(outputs, references)
+    seen: Grams = Counter()
+    cut = [[ngrams(answer.split()) for answer in answers] for answers in listed]
     for answers in cut:
         seen.update({gram for answer in answers for gram in answer})
     everything = math.log(len(outputs))
 
-    def vector(counts: Counts) -> _Vector:
+    def vector(counts: Grams) -> _Vector:
         weights: tuple[dict[Ngram, float], ...] = tuple({} for _ in range(LONGEST))
         squares, length = [0.0] * LONGEST, 0
         for gram, count in counts.items():
@@ -124,11 +135,11 @@ def cider(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> float:
             length += count if len(gram) == 2 else 0
         return _Vector(weights, tuple(map(math.sqrt, squares)), length)
 
-    total = 0.0
-    for output, answers in zip(outputs, cut, strict=True):
+    def one(output: str, answers: Sequence[Grams]) -> float:
         mine = vector(ngrams(output.split()))
-        total += sum(_alike(mine, vector(answer)) for answer in answers) / len(answers)
-    return 10 * total / len(outputs)
+        return 10 * sum(_alike(mine, vector(answer)) for answer in answers) / len(answers)
+
+    return _means("CIDEr-D", [one(o, a) for o, a in zip(outputs, cut, strict=True)])
 
 
 def _alike(mine: _Vector, other: _Vector) -> float:

@@ -6,6 +6,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from heedful.errors import DataError, nearest
+from heedful.evaluation.captions import (
+    caption_bleu_tally,
+    caption_rouge_tally,
+    cider_tally,
+    length_ratio_tally,
+)
 from heedful.evaluation.moses import moses_bleu_tally
 from heedful.evaluation.rates import exact_tally, line_error_tally, symbol_error_tally, word_error_tally
 from heedful.evaluation.rouge import rouge_tallies
@@ -31,6 +37,11 @@ TALLIES: dict[str, Maker] = {
     "line-error": line_error_tally,
     "symbol-error": symbol_error_tally,
     "word-error": word_error_tally,
+    **{f"caption-bleu-{n}": caption_bleu_tally(n) for n in range(1, 5)},
+    **{f"caption-bleu-{n}-raw": caption_bleu_tally(n, penalty=False) for n in range(1, 5)},
+    "caption-rouge-l": caption_rouge_tally,
+    "cider": cider_tally,
+    "length-ratio": length_ratio_tally,
 }
 
 

@@ -24,6 +24,7 @@ from heedful.errors import TraceError, nearest
 from heedful.record.fold import NO_WORD, Array, fold
 from heedful.record.site import Kind, Mass, Site
 from heedful.record.tensor import Tensor
+from heedful.whole import whole
 
 SCHEMA = "attn-trace/1"
 Role = Literal["normal", "start", "end", "unknown"]
@@ -52,6 +53,15 @@ class Gold(_Part):
     possible: list[tuple[int, int]] = []
 
 
+class Photo(_Part):
+    """A picture that was read: its tokens are regions of a grid (rows, columns), row by row."""
+
+    href: str  # an address that holds the picture
+    width: Annotated[int, Field(ge=1)]
+    height: Annotated[int, Field(ge=1)]
+    grid: tuple[int, int]
+
+
 class Side(_Part):
     """What was read, or written: tokens, the words they make, and the text as it is."""
 
@@ -59,6 +69,7 @@ class Side(_Part):
     tokens: Annotated[list[Token], Field(min_length=1)]
     words: list[str]
     reference: str | None = None  # of an output: what somebody else would have written
+    image: Photo | None = None  # where what was read is a picture
 
 
 class Top(_Part):
@@ -227,6 +238,9 @@ class Trace(_Part):
                     raise ValueError(f"site {looks.site}: {name} of shape {found}, expected {wanted}")
         if self.alignment is not None and self.alignment not in {looks.site for looks in self.sites}:
             raise ValueError(f"alignment names the site {self.alignment}, which is not in the trace")
+        photo = self.source.image
+        if photo is not None and photo.grid[0] * photo.grid[1] != lengths["source"]:
+            raise ValueError(f"{lengths['source']} regions do not make a grid of {photo.grid}")
         for side in (self.source, self.target):
             if any(not NO_WORD <= token.word < len(side.words) for token in side.tokens):
                 raise ValueError("a token belongs to a word that is not there")
@@ -347,12 +361,8 @@ class Trace(_Part):
         """Write the trace as JSON (`.gz`: packed); a reader never sees half of it."""
         raw = (self.model_dump_json(by_alias=True, exclude_none=True) + "\n").encode()
         raw = gzip.compress(raw, mtime=0) if path.suffix == ".gz" else raw
-        draft = path.with_name(f"{path.name}.tmp")
-        try:
+        with whole(path, TraceError) as draft:
             draft.write_bytes(raw)
-            draft.replace(path)
-        except OSError as error:
-            raise TraceError(f"{path}: cannot be written: {error.strerror}") from None
 
     @classmethod
     def load(cls, path: Path) -> Self:

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from torch import nn
 
-from heedful.config import Recipe
-from heedful.training.types import Trainable
+from heedful.config import DecodingConfig, Recipe
+from heedful.training.types import Ears, Trainable
 
 if TYPE_CHECKING:
     from heedful.evaluation import Comparison, Metric
+    from heedful.record import Trace
+    from heedful.tasks.tracing import Wanted
 
 WEIGHTS = "model.safetensors"
 FILES = {
@@ -107,9 +109,10 @@ class Kind(Protocol):
 
     def load(self, folder: Path) -> Assets: ...
     def build(self, recipe: Recipe, words: Any) -> nn.Module: ...
-    def start(self, recipe: Recipe, base: Path, words: Any | None) -> Started: ...
+    def start(self, recipe: Recipe, base: Path, words: Any | None, ears: Ears) -> Started: ...
     def tested(self, recipe: Recipe, base: Path) -> bool: ...  # is there something to compare on?
     def evaluate(self, folders: Sequence[Path], asked: Question) -> Evaluated: ...
+    def trace(self, opened: Any, wanted: Wanted, how: DecodingConfig) -> Trace: ...
 
 
 def kind_of(task: str) -> Kind:

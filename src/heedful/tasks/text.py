@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
-from torch import Tensor
 
 from heedful.attention import PLAIN, Detail, Watch
 from heedful.config import DecodingConfig, Recipe
@@ -19,20 +18,21 @@ from heedful.data.corpus import Corpus, open_corpus, within
 from heedful.data.pieces import Cutters
 from heedful.data.readers import Pairs, TextPair, open_pairs, world_pairs
 from heedful.data.tokenizer import END, PAD, UNK, Tokenizer, learn_both
-from heedful.decoding import Beam, Greedy, Hypothesis, Method, Sample, search
-from heedful.errors import TrainingError, nearest
-from heedful.layers.copying import copy_entropy
-from heedful.layers.entropy import linear_entropy
-from heedful.layers.readout import Output
-from heedful.models import Seq2Seq, Stepped, Writer, build
-from heedful.tasks import hard
+from heedful.decoding import Hypothesis
+from heedful.errors import DataError
+from heedful.models import Seq2Seq, Writer, build
 from heedful.tasks.kind import Evaluated, Opened, Question, Started
+from heedful.tasks.writing import Tick, loss_of, nothing, parts_of, searched, validated
 from heedful.training import Loss, Validation
 from heedful.training import Sample as Shown
+from heedful.training.types import Ears
 from heedful.training.watch import attention_warnings
 
+if TYPE_CHECKING:
+    from heedful.record import Trace
+    from heedful.tasks.tracing import Wanted
+
 Split = Pairs | list[TextPair]
-Tick = Callable[[int], None]
 SHOWN = 3  # samples at each validation
 WATCHED = 32  # validation sentences whose attention is looked at
 
@@ -79,7 +79,7 @@ class TextTask:
     def __init__(self, recipe: Recipe, splits: Mapping[str, Split], words: Vocabularies) -> None:
         self.recipe = recipe
         self.words = words
-        self.figures = _validated(recipe.training.metric)
+        self.figures = validated(recipe.training.metric)
         self.corpus: Corpus = open_corpus(splits["train"], words.source, words.target, recipe.data)
         self.buckets = Buckets(self.corpus, recipe.training.batch_tokens, recipe.training.seed)
         self.valid = list(islice(splits["valid"], recipe.training.validate_pairs or None))
@@ -101,35 +101,10 @@ class TextTask:
 
     def parts(self, batch: TextBatch, count: int) -> list[TextBatch]:
         """Batches can be computed in parts where nothing but dropout is left to chance."""
-        if batch.size < 2 * count or hard.draws(self.recipe) or self.recipe.training.sampling > 0:
-            return [batch]
-        return [batch.rows(start, count) for start in range(count)]
+        return parts_of(batch, count, self.recipe)
 
     def loss(self, model: Seq2Seq, batch: TextBatch) -> Loss:
-        """Cross-entropy of the given words, summed; hard attention adds its own terms."""
-        assert batch.target is not None
-        training = self.recipe.training
-        gold = batch.target.ids[:, 1:]
-        real = gold != PAD
-        draws = model.training and hard.draws(self.recipe)
-        soft = torch.rand(len(gold), device=gold.device) < training.expected if draws else None
-        watch = PLAIN if soft is None else hard.some_expected(soft)
-        stepped = model.score(batch, watch, sampling=training.sampling if model.training else 0.0)
-        smoothing = training.smoothing if model.training else 0.0
-        total, surprise = _entropy(stepped, gold, real, smoothing)
-        if model.training:
-            total = total + self._coverage(stepped, real)
-        if soft is not None:
-            logp = torch.zeros(gold.shape, device=gold.device).masked_scatter(real, -surprise.float())
-            total = total + hard.reinforce(stepped.looks, logp, real, soft, model.baseline, training)
-        return Loss(total, int(real.sum()))
-
-    def _coverage(self, stepped: Stepped, real: Tensor) -> Tensor:
-        """See 2017, eq. 13: the price of reading again, summed over real steps."""
-        prices = [
-            look.extra["coverage_loss"] for look in stepped.looks.values() if "coverage_loss" in look.extra
-        ]
-        return sum(((p.mean(dim=-1) * real).sum() for p in prices), start=stepped.said.new_zeros(()))
+        return loss_of(model, batch, self.recipe)
 
     @torch.inference_mode()
     def validate(self, model: Seq2Seq) -> Validation:
@@ -165,58 +140,6 @@ class TextTask:
         return attention_warnings(site, weights, ends)
 
 
-def _entropy(stepped: Stepped, gold: Tensor, real: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-    """The summed cross-entropy at real positions, and -log p of each of their words."""
-    said, copied = stepped.said[real], stepped.copied
-    assert isinstance(stepped.output, Output)
-    if copied is None:
-        return linear_entropy(said, stepped.output, gold[real], smoothing)
-    ids = copied.ids[:, None].expand_as(copied.weights)[real]
-    weights, gate = copied.weights[real], copied.gate[real]
-    return copy_entropy(stepped.output(said), weights, gate, ids, gold[real], smoothing)
-
-
-def _validated(metric: str) -> tuple[str, ...]:
-    """The metrics that a validation measures beside the loss and exact match."""
-    from heedful.evaluation import METRICS, USUAL
-
-    if metric in ("loss", "exact", "bleu"):
-        return ("bleu",)
-    if metric not in METRICS:
-        known = nearest(metric, ("loss", *USUAL))
-        raise TrainingError(f'training.metric = "{metric}": this task has no such figure; {known}')
-    return ("bleu", metric)
-
-
-def method(how: DecodingConfig) -> Method:
-    """What the config asks of the search."""
-    if how.method == "beam":
-        return Beam(how.beam, how.alpha, how.beta, how.n_best, how.max_length, how.exact)
-    if how.method == "sample":
-        return Sample(how.temperature, how.top_k, how.top_p, how.seed, how.n_best, how.max_length)
-    return Greedy(how.max_length)
-
-
-def nothing(count: int) -> None:
-    """For whoever does not want to hear."""
-
-
-def side_by_side(work: Callable[[int], None], items: Sequence[int], threads: int) -> None:
-    """Work through the items in so many threads; torch computes each in one thread of its own."""
-    threads = min(threads, len(items))
-    if threads <= 1:
-        for item in items:
-            work(item)
-        return
-    usual = torch.get_num_threads()
-    try:
-        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            for done in [pool.submit(work, item) for item in items]:
-                done.result()
-    finally:
-        torch.set_num_threads(usual)
-
-
 def answer(
     model: Writer,
     lines: Sequence[str],
@@ -233,18 +156,10 @@ def answer(
     if how.replace_unknown and watch.detail is Detail.NONE and model.alignment is not None:
         watch = Watch(Detail.WEIGHTS, frozenset({model.alignment}))
     ids = words.source.encode_all(lines)
-    order = sorted(range(len(lines)), key=lambda i: len(ids[i]))
-    found: dict[int, list[Hypothesis]] = {}
-
-    def one(first: int) -> None:
-        rows = order[first : first + how.batch]
-        batch = TextBatch(pad([ids[row] for row in rows]))
-        found.update(zip(rows, search(model, batch, method(how), watch).best, strict=True))
-        tick(len(rows))
-
-    starts = range(0, len(order), how.batch)
-    side_by_side(one, list(reversed(starts)), threads)  # long sentences first: nobody waits at the end
-    return [found[i] for i in range(len(lines))]
+    sizes = [len(row) for row in ids]
+    return searched(
+        model, lambda rows: TextBatch(pad([ids[row] for row in rows])), sizes, how, watch, tick, threads
+    )
 
 
 def spoken(
@@ -286,7 +201,7 @@ class TextKind:
     def build(self, recipe: Recipe, words: Vocabularies) -> Seq2Seq:
         return build(recipe.model, len(words.source), len(words.target))
 
-    def start(self, recipe: Recipe, base: Path, words: Vocabularies | None) -> Started:
+    def start(self, recipe: Recipe, base: Path, words: Vocabularies | None, ears: Ears) -> Started:
         splits = open_splits(recipe, base)
         words = words or learn(splits["train"], recipe)
         splits["valid"], left_out = within(splits["valid"], words.source, words.target, recipe.data)
@@ -306,6 +221,25 @@ class TextKind:
         from heedful.tasks.evaluate import evaluated
 
         return evaluated(folders, asked)
+
+    def trace(self, opened: TextModel, wanted: Wanted, how: DecodingConfig) -> Trace:
+        from heedful.tasks.tracing import trace_line
+        from heedful.tasks.use import fitting, ready_of
+
+        _check_text(wanted.line)
+        (line,) = fitting(ready_of([opened]), [wanted.line])
+        if not line:
+            raise DataError("nothing of the sentence is left to trace")
+        return trace_line(opened, replace(wanted, line=line), how)
+
+
+def _check_text(text: str) -> None:
+    if not text.strip():
+        raise DataError("there is nothing to trace in an empty sentence")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:  # what a shell gave us, bytes that are no text
+        raise DataError(f"the sentence is not UTF-8 (character {error.start + 1})") from None
 
 
 KIND = TextKind()

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -13,15 +14,17 @@ from safetensors.numpy import load_file
 
 from heedful.attention import Detail, Watch
 from heedful.config import DecodingConfig
-from heedful.data.batch import TextBatch, pad
+from heedful.data.batch import Padded, Regions, TextBatch, pad
 from heedful.data.tokenizer import END, PAD, START, UNK, Tokenizer
 from heedful.decoding import Beam, own_sites, returned, search, searched
 from heedful.errors import TraceError
+from heedful.models import Seq2Seq
 from heedful.record import Edit, Gold, Model, Side, Tensor, Token, Trace, Tree
 from heedful.record.fold import NO_WORD
 from heedful.record.trace import Level, Role
-from heedful.tasks.kind import WEIGHTS
-from heedful.tasks.text import TextModel, method
+from heedful.tasks.kind import WEIGHTS, Opened
+from heedful.tasks.text import TextModel
+from heedful.tasks.writing import method
 from heedful.trace import Captured, capture, check, replay
 from heedful.trace.capture import Asked
 from heedful.trace.lattice import lattice
@@ -33,7 +36,7 @@ ROLES: dict[int, Role] = {END: "end", UNK: "unknown", START: "start"}
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is traced: a line, and perhaps what to write, what to compare with, and what to change."""
+    """What is traced: a line (or a picture's name), and perhaps what to write, to compare with, to change."""
 
     line: str
     detail: Level = "steps"
@@ -46,20 +49,40 @@ class Wanted:
     lattice: bool = False  # with what every position would have changed
 
 
+class Reading(NamedTuple):
+    """What a model read, in numbers and as a reader would want it."""
+
+    source: Padded | Regions
+    side: Side
+
+
 def trace_line(opened: TextModel, wanted: Wanted, how: DecodingConfig) -> Trace:
-    """Search an output (or take the one given), and record how the model wrote it."""
-    model, words = opened.model, opened.words
+    """Search an output for a line (or take the one given), and record how the model wrote it."""
     line = _edited_line(wanted)
-    source = words.source.encode(line)
-    change = change_of(wanted.edits, model.alignment, _by_token(wanted, opened, source), wanted.seed)
-    prefix = _prefix(wanted, words.target)
+    ids = opened.words.source.encode(line)
+    reading = Reading(pad([ids]), side_of(ids, opened.words.source, line))
+    return traced(opened, reading, wanted, how, _by_token(wanted, opened, ids))
+
+
+def traced(
+    opened: Opened[Any, Seq2Seq],
+    reading: Reading,
+    wanted: Wanted,
+    how: DecodingConfig,
+    gold: Gold | None = None,
+) -> Trace:
+    """The same of whatever was read. `gold`: links between tokens, for edits that ask for them."""
+    model: Seq2Seq = opened.model
+    target: Tokenizer = opened.words.target
+    change = change_of(wanted.edits, model.alignment, gold, wanted.seed)
+    prefix = _prefix(wanted, target)
     tree: Tree | None = None
     packed: dict[str, Tensor] = {}
     if wanted.target is not None:
-        written, forced, name = tuple(words.target.encode(wanted.target)), None, "forced"
+        written, forced, name = tuple(target.encode(wanted.target)), None, "forced"
     else:
         forced, name = len(prefix), how.method
-        batch = TextBatch(pad([source]))
+        batch = TextBatch(reading.source)
         ahead = pad([prefix]) if prefix else None
         beam = method(how)
         site = model.alignment
@@ -69,18 +92,18 @@ def trace_line(opened: TextModel, wanted: Wanted, how: DecodingConfig) -> Trace:
                 state, _ = model.encode(batch, watch)
                 whole = searched(model, state, batch, beam, watch, ahead)
             best = [h.tokens for h in returned(whole, 0, own_sites(model.sites))]
-            tree, packed = tree_of(whole, site, best, words.target.shown)
+            tree, packed = tree_of(whole, site, best, target.shown)
             written = best[0]
         else:
             written = search(model, batch, beam, watch, ahead).best[0][0].tokens
     known = len(written) if forced is None else forced
-    captured = capture(model, Asked(source, written, wanted.detail, change, known), words.target.shown)
-    made = _trace(opened, wanted, line, source, written, captured)
+    captured = capture(model, Asked(reading.source, written, wanted.detail, change, known), target.shown)
+    made = _trace(opened, wanted, reading.side, written, captured)
     decode = how.model_dump() | {"method": name}
     made = made.model_copy(
         update={"decode": decode, "beam": tree, "tensors": {**made.tensors, **packed}}
     ).signed()
-    found = lattice(model, source, written, words.target.shown) if wanted.lattice else []
+    found = lattice(model, reading.source, written, target.shown) if wanted.lattice else []
     return made.model_copy(update={"checks": check(made), "whatif": found})
 
 
@@ -94,14 +117,9 @@ def replayed(trace: Trace, folder: Path) -> Trace:
 
 
 def _trace(
-    opened: TextModel,
-    wanted: Wanted,
-    line: str,
-    source: Sequence[int],
-    written: Sequence[int],
-    captured: Captured,
+    opened: Opened[Any, Seq2Seq], wanted: Wanted, read: Side, written: Sequence[int], captured: Captured
 ) -> Trace:
-    model, words = opened.model, opened.words
+    model = opened.model
     return Trace(
         parent=wanted.parent.id if wanted.parent is not None else None,
         detail=wanted.detail,
@@ -112,8 +130,8 @@ def _trace(
             parameters=sum(p.numel() for p in model.parameters()),
             sha256=opened.sha256(),
         ),
-        source=side_of(source, words.source, line),
-        target=side_of(written, words.target, reference=wanted.reference),
+        source=read,
+        target=side_of(written, opened.words.target, reference=wanted.reference),
         gold=wanted.gold,
         steps=captured.steps,
         sites=captured.sites,

@@ -37,7 +37,7 @@ def run(loaded: Loaded, out: Path, ears: Ears) -> bool:
 
 def _train(kind: Kind, recipe: Recipe, base: Path, out: Path, ears: Ears) -> None:
     going_on = under_way(out) and all((out / name).is_file() for name in kind.files)
-    started = kind.start(recipe, base, _words(kind, out) if going_on else None)
+    started = kind.start(recipe, base, _words(kind, out) if going_on else None, ears)
     torch.manual_seed(recipe.training.seed % 2**63)
     model = kind.build(recipe, started.words)
     if leads():

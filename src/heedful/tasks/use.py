@@ -14,7 +14,8 @@ from heedful.decoding import Ensemble, Hypothesis
 from heedful.errors import DataError, ModelError
 from heedful.models import Writer, quickest
 from heedful.tasks.folder import RECIPE, open_model
-from heedful.tasks.text import TextModel, Tick, Vocabularies, answer, nothing, spoken
+from heedful.tasks.text import TextModel, Vocabularies, answer, spoken
+from heedful.tasks.writing import Tick, nothing
 
 LONGEST = 1_000  # tokens that are read even where training knew only shorter ones: how it fares is a question
 Say = Callable[[str], None]

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from heedful.attention import Detail, Look, Watch
 from heedful.attention import Edit as Change
-from heedful.data.batch import Encoded, TextBatch, collate
+from heedful.data.batch import Padded, Regions, TextBatch, pad
 from heedful.data.tokenizer import PAD, START
 from heedful.layers.state import Stepped
 from heedful.layers.transformer import TransformerEncoder
@@ -38,9 +38,9 @@ class Captured(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What is captured: ids read and written, how much of it, and what is changed on the way."""
+    """What is captured: what was read and written, how much of it, and what is changed on the way."""
 
-    source: Sequence[int]
+    source: Padded | Regions  # of one item
     written: Sequence[int]
     detail: Level = "steps"
     change: Change | None = None
@@ -51,7 +51,7 @@ class Asked(NamedTuple):
 def capture(model: Seq2Seq, asked: Asked, name_of: Callable[[int], str]) -> Captured:
     """Write the tokens once more, in double precision, and record it."""
     model = copy.deepcopy(model).double()
-    batch = collate([Encoded(list(asked.source), list(asked.written))])
+    batch = TextBatch(asked.source.double(), pad([[START, *asked.written]]))
     level = Detail.WEIGHTS if asked.detail == "weights" else Detail.FULL
     stepped = model.score(batch, Watch(level, edit=asked.change))
     tensors: dict[str, Packed] = {}

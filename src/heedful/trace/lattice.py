@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from heedful.attention import Detail, Look, Override, Watch
-from heedful.data.batch import TextBatch, pad
+from heedful.data.batch import Padded, Regions, TextBatch
 from heedful.decoding.words import banned
 from heedful.models import Seq2Seq
 from heedful.record import Top, WhatIf
@@ -23,14 +23,13 @@ SHOWN = 5  # words of each answer
 
 @torch.inference_mode()
 def lattice(
-    model: Seq2Seq, source: Sequence[int], written: Sequence[int], name_of: Callable[[int], str]
+    model: Seq2Seq, source: Padded | Regions, written: Sequence[int], name_of: Callable[[int], str]
 ) -> list[WhatIf]:
     """All answers, step by step; none for a model that never looks back."""
     site = model.alignment
     if site is None:
         return []
-    batch = TextBatch(pad([list(source)]))
-    state, _ = model.encode(batch)
+    state, _ = model.encode(TextBatch(source))
     memory = state.memory[site]
     places = memory.keep[0].nonzero().squeeze(1).tolist()
     asked = [(op, place) for op in ("onehot", "zero") for place in places]

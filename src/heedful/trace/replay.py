@@ -222,6 +222,8 @@ class _Replay:
             made = self._said({name: rows[t] for name, rows in given.items()}, t)
             if "said" in given:  # a linear read-out says state and context as they are
                 said_apart = max(said_apart, _apart(made, np.asarray(given["said"][t])))
+            if "context" in given:
+                said_apart = max(said_apart, self._gated(given["context"][t], t))
             logp = self._words(made, given, t)
             for top in step.top:
                 assert top.id is not None
@@ -243,7 +245,7 @@ class _Replay:
         return self._abs(given, t) if kind == "abs" else self._read_out(given, t)
 
     def _read_out(self, given: Mapping[str, Vector], t: int) -> list[float]:
-        """Five read-outs: `linear`, `tanh`, `affine`, `deep` and `maxout`."""
+        """Six read-outs: `linear`, `tanh`, `affine`, `deep`, `added` and `maxout`."""
         kind = self.settings["decoder"]["read_out"]
         parts = [*given["state"], *given.get("context", [])]
         if kind == "linear":
@@ -257,7 +259,19 @@ class _Replay:
             return made
         if kind == "maxout":
             return [max(made[2 * i], made[2 * i + 1]) for i in range(len(made) // 2)]
+        if kind == "added":
+            made = plus(made, self._word(self.trace.steps[t].input))
         return tanh(made)
+
+    def _gated(self, context: Vector, t: int) -> float:
+        """Xu 2015: the read-out's context is what was read, times `sigmoid(w s_{t-1} + b)`."""
+        looks = self.trace.looks()
+        if not self.settings["decoder"].get("gate") or looks.query is None or looks.context is None:
+            return 0.0
+        asked = self.trace.array(looks.query)[t].tolist()
+        open_ = sigmoid(times(self.get("decoder.gate.weight"), asked, self.get("decoder.gate.bias"))[0])
+        read = self.trace.by_head(looks.context)[t].ravel()
+        return _apart(context, open_ * read)
 
     def _word(self, token: int | None, table: str = "decoder.embedding.weight") -> list[float]:
         assert token is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import torch
@@ -82,6 +83,13 @@ Begin = Callable[[int, int], None]  # steps planned, steps done before
 Tick = Callable[[int, float], None]  # steps done, loss per token
 After = Callable[[Report], None]
 Say = Callable[[str], None]
+Busy = Callable[
+    [str, int], AbstractContextManager[Callable[[int], None]]
+]  # what, how many; hears how many more
+
+
+def quietly(_what: str, _total: int) -> AbstractContextManager[Callable[[int], None]]:
+    return nullcontext(silent)
 
 
 class Ears(NamedTuple):
@@ -91,6 +99,7 @@ class Ears(NamedTuple):
     tick: Tick = silent
     after: After = silent
     say: Say = silent
+    busy: Busy = quietly
 
 
 class Outcome(NamedTuple):

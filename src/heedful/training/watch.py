@@ -81,10 +81,10 @@ def on_the_end(site: str, weights: Sequence[Array], ends: Sequence[int], *, much
     )
 
 
-def attention_warnings(site: str, weights: Sequence[Array], ends: Sequence[int]) -> list[str]:
-    """What is odd about a site's weights over some validation items."""
-    found = (standing_still(site, weights), on_the_end(site, weights, ends))
-    return [sentence for sentence in found if sentence is not None]
+def attention_warnings(site: str, weights: Sequence[Array], ends: Sequence[int] | None = None) -> list[str]:
+    """What is odd about a site's weights over some validation items; `ends`: where end tokens stand."""
+    ending = on_the_end(site, weights, ends) if ends is not None else None
+    return [sentence for sentence in (standing_still(site, weights), ending) if sentence is not None]
 
 
 def collapse(recent: float, lowest: float) -> str | None:

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import matplotlib
 
+from heedful.errors import DataError
+from heedful.whole import whole
+
 
 def draw_bars(rows: Sequence[tuple[str, float, float]], label: str, path: Path) -> None:
     """Draw (name, mean, spread) rows; the number stands beside each bar."""
@@ -23,7 +26,6 @@ def draw_bars(rows: Sequence[tuple[str, float, float]], label: str, path: Path) 
     axes.invert_yaxis()
     axes.set_xlabel(label)
     axes.spines[["top", "right"]].set_visible(False)
-    draft = path.with_name(f"{path.stem}.tmp{path.suffix}")
-    figure.savefig(draft, dpi=150, bbox_inches="tight")
-    draft.replace(path)
+    with whole(path, DataError) as draft:
+        figure.savefig(draft, dpi=150, bbox_inches="tight")
     pyplot.close(figure)

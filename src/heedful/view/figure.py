@@ -13,6 +13,8 @@ import numpy as np
 from heedful.errors import TraceError, nearest
 from heedful.record import Matrix, Trace, entropy_ratio
 from heedful.view.labels import families
+from heedful.view.photo import panels
+from heedful.whole import whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,17 +38,23 @@ def draw(
     head: int | None = None,
     words: bool = True,
     specials: bool = True,
+    smooth: bool = True,
 ) -> None:
     """Draw a view of the trace. Either the whole picture is written or nothing."""
     if path.suffix.lower() not in FORMATS:
         raise TraceError(f"{path}: cannot draw as {path.suffix!r}; {nearest(path.suffix, FORMATS)}")
-    table = None if view in ("steps", "beam") else trace.table(site, head, words=words, specials=specials)
+    table = (
+        None
+        if view in ("steps", "beam", "photo")
+        else trace.table(site, head, words=words, specials=specials)
+    )
     makers: dict[str, Callable[[], Figure]] = {
         "alignment": lambda: alignment(_given(table)),
         "lines": lambda: lines(_given(table)),
         "heads": lambda: heads(trace, site, words, specials),
         "steps": lambda: steps(trace),
         "beam": lambda: beam(trace),
+        "photo": lambda: panels(trace, site, head, smooth),
     }
     matplotlib.use("Agg")
     from matplotlib import pyplot
@@ -60,14 +68,10 @@ def draw(
     }
     with matplotlib.rc_context(settings):
         figure = makers[view]()
-        draft = path.with_name(f"{path.stem}.tmp{path.suffix}")
         try:
-            with warnings.catch_warnings():
+            with whole(path, TraceError) as draft, warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="Glyph")  # `families` has said it once
                 figure.savefig(draft, dpi=150, bbox_inches="tight")
-            draft.replace(path)
-        except OSError as error:
-            raise TraceError(f"{path}: cannot be written: {error.strerror}") from None
         finally:
             pyplot.close(figure)
 

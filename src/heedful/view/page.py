@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 
 from heedful.errors import TraceError
 from heedful.record import Trace
+from heedful.whole import whole
 
 BUILT = Path(__file__).parent / "built"
 HEIGHT = 860  # pixels of a page inside a notebook
@@ -45,12 +46,8 @@ def page_html(trace: Trace, start: str = "") -> str:
 def write_page(trace: Trace, path: Path, start: str = "") -> None:
     """Write the page. Either all of it is written or nothing."""
     text = page_html(trace, start)
-    draft = path.with_name(f"{path.name}.tmp")
-    try:
+    with whole(path, TraceError) as draft:
         draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    except OSError as error:
-        raise TraceError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def in_notebook(trace: Trace) -> str:

@@ -1,8 +1,8 @@
-"""Backbones: what turns pictures into maps of regions. One comes with the package; any other can be plugged in.
+"""Backbones: what turns pictures into maps of regions. One comes with the extra; others can be plugged in.
 
 A backbone is named in a recipe: `efficientnet-lite0` (also -lite1, -lite2, given their weights),
-`module:NAME` for an object of yours with the five members of `Backbone`, `timm:NAME` or `torchvision:NAME` where
-those are installed.
+`module:NAME` for an object of yours with the five members of `Backbone`, `timm:NAME` or `torchvision:NAME`
+where those are installed.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def open_backbone(name: str, layer: str = "head", size: int = 224, weights: Path
     try:
         found = getattr(importlib.import_module(kind), rest)
     except (ImportError, AttributeError) as error:
-        raise DataError(f"data.backbone = {name}: {error}") from None
+        raise DataError(f"data.pictures.backbone = {name}: {error}") from None
     made = found() if isinstance(found, type) else found
     if not isinstance(made, Backbone):
         raise DataError(

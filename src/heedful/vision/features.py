@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +21,19 @@ from torch import Tensor
 from heedful.data.paths import cache_folder
 from heedful.errors import DataError
 from heedful.vision.backbone import Backbone
-from heedful.vision.pictures import open_picture, whole
+from heedful.vision.pictures import Picture, whole
 
-CHUNK = 128  # pictures
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+CHUNK = 128  # pictures in a file
+BATCH = 16  # seen at once
 Tick = Callable[[int], None]
 Halves = npt.NDArray[np.float16]
+
+
+def nothing(_count: int) -> None:
+    """For whoever does not want to hear."""
 
 
 class Features:
@@ -34,6 +43,7 @@ class Features:
         self.backbone = backbone
         self.key = hashlib.sha256(f"whole {backbone.fingerprint()}".encode()).hexdigest()[:24]
         self.folder = (folder or cache_folder()) / "features" / self.key
+        self.contents: dict[Picture, str] = {}
         self.places: dict[str, tuple[int, int]] = {}  # content -> chunk, row
         self.chunks: list[Halves] = []
         for path in sorted(self.folder.glob("*.json")):
@@ -50,19 +60,38 @@ class Features:
                 self.places[name] = (len(self.chunks), row)
             self.chunks.append(array)
 
-    def extract(self, paths: Sequence[Path], tick: Tick = lambda _: None) -> dict[Path, str]:
-        """Compute what is missing. Gives the content of each picture; a broken one is refused by name."""
-        contents = {path: _content(path) for path in paths}
-        todo = {content: path for path, content in contents.items() if content not in self.places}
-        tick(len(paths) - len(todo))
-        items = list(todo.items())
+    def extract(
+        self, pictures: Sequence[Picture], tick: Tick = nothing, broken: Callable[[str], None] | None = None
+    ) -> None:
+        """Compute what is missing. `broken` hears of pictures that cannot be seen; else they are errors."""
+        missing: dict[str, Picture] = {}
+        for picture in pictures:
+            try:
+                content = self.content(picture)
+            except DataError as error:
+                _told(broken, error)
+            else:
+                if content not in self.places:
+                    missing[content] = picture
+        tick(len(pictures) - len(missing))
+        items = list(missing.items())
         for first in range(0, len(items), CHUNK):
-            some = items[first : first + CHUNK]
-            pictures = np.stack([whole(open_picture(path), self.backbone.size) for _, path in some])
-            parts = [self.backbone(pictures[at : at + 16]) for at in range(0, len(pictures), 16)]
-            self._write([content for content, _ in some], torch.cat(parts))
-            tick(len(some))
-        return contents
+            names, drawn = [], []
+            for content, picture in items[first : first + CHUNK]:
+                try:
+                    drawn.append(whole(picture.open(), self.backbone.size))
+                    names.append(content)
+                except DataError as error:
+                    _told(broken, error)
+            if names:
+                self._write(names, mapped(self.backbone, drawn))
+            tick(len(items[first : first + CHUNK]))
+
+    def content(self, picture: Picture) -> str:
+        """Known once computed: a picture is read for it only once."""
+        if picture not in self.contents:
+            self.contents[picture] = picture.content()
+        return self.contents[picture]
 
     def _write(self, names: list[str], maps: Tensor) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -75,24 +104,27 @@ class Features:
         draft.replace(self.folder / f"{stem}.json")
         self._add(self.folder / f"{stem}.json")
 
-    def of(self, contents: Sequence[str]) -> Tensor:
+    def of(self, pictures: Sequence[Picture]) -> Tensor:
         """The maps of these pictures: (picture, region, width)."""
-        rows = [self.chunks[chunk][row] for chunk, row in (self.places[name] for name in contents)]
-        return torch.from_numpy(np.stack(rows)).float()
+        places = [self.places[self.content(picture)] for picture in pictures]
+        return torch.from_numpy(np.stack([self.chunks[chunk][row] for chunk, row in places])).float()
 
-    def __contains__(self, content: str) -> bool:
-        return content in self.places
-
-
-def _content(path: Path) -> str:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except FileNotFoundError:
-        raise DataError(f"{path}: there is no such picture") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+    def has(self, picture: Picture) -> bool:
+        return self.contents.get(picture) in self.places
 
 
-def pictures_in(folder: Path, names: Sequence[str]) -> Iterator[Path]:
-    for name in names:
-        yield folder / name
+def _told(broken: Callable[[str], None] | None, error: DataError) -> None:
+    if broken is None:
+        raise error
+    broken(str(error))
+
+
+def mapped(backbone: Backbone, pictures: Sequence[npt.NDArray[np.uint8]]) -> Tensor:
+    """What the backbone makes of pictures of its size: (picture, region, width)."""
+    parts = [backbone(np.stack(pictures[at : at + BATCH])) for at in range(0, len(pictures), BATCH)]
+    return torch.cat(parts)
+
+
+def seen(backbone: Backbone, pictures: Sequence[Image]) -> Tensor:
+    """The maps of these pictures, computed now."""
+    return mapped(backbone, [whole(picture, backbone.size) for picture in pictures])

@@ -1,14 +1,18 @@
-"""From a picture's file to the numbers a backbone reads. Whatever is wrong with a file is told in a sentence."""
+"""From a picture's file to the numbers a backbone reads. What is wrong with a file is told in a sentence."""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from heedful.data.worlds.scenes import scene
 from heedful.errors import DataError
 
 if TYPE_CHECKING:
@@ -16,6 +20,70 @@ if TYPE_CHECKING:
 
 MOST = 80_000_000  # pixels: a larger picture is refused before it is unpacked
 KINDS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
+
+
+class Picture(Protocol):
+    """Something that can be looked at."""
+
+    @property
+    def name(self) -> str: ...
+    def content(self) -> str: ...  # the same for the same picture, whatever its name
+    def open(self) -> Image: ...
+
+
+@dataclass(frozen=True)
+class FilePicture:
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    def content(self) -> str:
+        try:
+            return hashlib.sha256(self.path.read_bytes()).hexdigest()
+        except FileNotFoundError:
+            raise DataError(f"{self.path}: there is no such picture") from None
+        except OSError as error:
+            raise DataError(f"{self.path}: cannot be read: {error.strerror}") from None
+
+    def open(self) -> Image:
+        return open_picture(self.path)
+
+
+@dataclass(frozen=True)
+class BytesPicture:
+    """A picture that came through a pipe."""
+
+    name: str
+    data: bytes
+
+    def content(self) -> str:
+        return hashlib.sha256(self.data).hexdigest()
+
+    def open(self) -> Image:
+        return open_picture(io.BytesIO(self.data), self.name)
+
+
+@dataclass(frozen=True)
+class ScenePicture:
+    """A drawn scene, drawn when it is looked at."""
+
+    number: int
+    seed: int
+    pixels: int
+
+    @property
+    def name(self) -> str:
+        return f"scene-{self.number:06d}"
+
+    def content(self) -> str:
+        return hashlib.sha256(repr(self).encode()).hexdigest()
+
+    def open(self) -> Image:
+        from PIL import Image
+
+        return Image.fromarray(scene(self.number, self.seed, self.pixels).image)
 
 
 def open_picture(source: Path | BinaryIO, name: str = "") -> Image:
@@ -64,18 +132,6 @@ def _plain(picture: Image) -> Image:
         page = Image.new("RGBA", upper.size, "white")
         return Image.alpha_composite(page, upper).convert("RGB")
     return picture.convert("RGB")
-
-
-def squared(picture: Image, size: int) -> npt.NDArray[np.uint8]:
-    """The picture as (size, size, 3): the short side scaled, the middle cut out."""
-    from PIL import Image
-
-    wide, high = picture.size
-    scale = size / min(wide, high)
-    new = max(size, round(wide * scale)), max(size, round(high * scale))
-    scaled = picture.resize(new, Image.Resampling.BICUBIC)
-    left, top = (new[0] - size) // 2, (new[1] - size) // 2
-    return np.asarray(scaled.crop((left, top, left + size, top + size)), dtype=np.uint8)
 
 
 def whole(picture: Image, size: int) -> npt.NDArray[np.uint8]:

@@ -1,37 +1,20 @@
 """What every world does alike when it goes to disk: whole files or none, split sizes, a README."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from heedful.errors import WorldError
+from heedful.whole import whole
 
 SPLITS = ("train", "valid", "test")
 
 
-@contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """A name to write to; it becomes `path` only when the block ends well.
-
-    A run that is killed leaves `path` as it was (and perhaps a `.tmp` beside it), so whatever lies under a
-    final name can be trusted.
-    """
-    draft = path.with_name(f"{path.name}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield draft
-        draft.replace(path)
-    except BaseException as error:
-        with suppress(OSError):
-            draft.unlink()
-        if isinstance(error, OSError):
-            raise WorldError(f"cannot write {path}: {error.strerror or error}") from error
-        raise
-
-
 def write_text(path: Path, lines: Iterable[str]) -> None:
     """Write the lines whole or not at all; UTF-8 and "\\n" whatever the locale and the platform say."""
-    with whole(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
+    with (
+        whole(path, WorldError, parents=True) as draft,
+        draft.open("w", encoding="utf-8", newline="\n") as file,
+    ):
         file.writelines(f"{line}\n" for line in lines)
 
 

@@ -21,8 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.worlds.disk import claim, in_range, split_sizes, whole, write_readme, write_text
+from heedful.data.worlds.disk import claim, in_range, split_sizes, write_readme, write_text
 from heedful.errors import WorldError
+from heedful.whole import whole
 
 Floats = NDArray[np.float64]
 Bits = NDArray[np.bool_]
@@ -346,10 +347,12 @@ def scenes(n: int, seed: int = 1, size: int = 112, captions: int = 5) -> Iterato
     in_range("seed", seed, 0)
     in_range("size", size, 48, 1024)
     in_range("captions", captions, 1)
-    return (_scene(Random(f"scenes {seed} {number}"), size, captions) for number in range(n))
+    return (scene(number, seed, size, captions) for number in range(n))
 
 
-def _scene(rng: Random, size: int, captions: int) -> Scene:
+def scene(number: int, seed: int = 1, size: int = 112, captions: int = 5) -> Scene:
+    """One scene of a seed."""
+    rng = Random(f"scenes {seed} {number}")
     placed = _arrange(rng, size)
     things = tuple(thing for thing, _ in placed)
     image = _paint(rng, placed, size)
@@ -404,7 +407,7 @@ def write(
     names = [f"scene-{number:06d}.png" for number in range(n)]
     lines, regions = [], []
     for name, scene in zip(names, drawn, strict=True):
-        with whole(out / "images" / name) as draft:
+        with whole(out / "images" / name, WorldError, parents=True) as draft:
             images.fromarray(scene.image).save(draft, format="PNG")
         for number, (words, boxes) in enumerate(zip(scene.captions, scene.regions, strict=True)):
             lines.append(f"{name}#{number}\t{' '.join(words)}")

@@ -25,10 +25,11 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from heedful.data.worlds.disk import claim, in_range, split_sizes, whole, write_readme
+from heedful.data.worlds.disk import claim, in_range, split_sizes, write_readme
 from heedful.data.worlds.phrases.lexicon import LANGUAGES
 from heedful.data.worlds.phrases.sentences import sentences
 from heedful.errors import WorldError, nearest
+from heedful.whole import whole
 
 __all__ = ["DIRECTIONS", "LANGUAGES", "MOST_WORDS", "FEWEST_WORDS", "Pair", "phrases", "splits", "write"]
 
@@ -166,7 +167,9 @@ def _write_split(out: Path, name: str, languages: tuple[str, str], pairs: Iterab
     with ExitStack() as stack:
         files = [
             stack.enter_context(
-                stack.enter_context(whole(out / f"{name}.{ending}")).open("w", encoding="utf-8", newline="\n")
+                stack.enter_context(whole(out / f"{name}.{ending}", WorldError, parents=True)).open(
+                    "w", encoding="utf-8", newline="\n"
+                )
             )
             for ending in (*languages, "align")
         ]
