@@ -10,12 +10,18 @@ import type { Trace } from "./trace";
 import { walkable, type Painter, type Pick, type Ui } from "./ui";
 import { alignment } from "./views/alignment";
 import { help } from "./views/help";
+import { photo } from "./views/photo";
 import { top } from "./views/top";
 import { walk } from "./views/walk";
 import { whatIf } from "./views/whatif";
 
-const NAMES: Record<View, string> = { walk: "Walk", alignment: "Alignment", "what-if": "What-if" };
-const MAKERS: Record<View, (ui: Ui) => Children> = { walk, alignment, "what-if": whatIf };
+const NAMES: Record<View, string> = {
+  walk: "Walk",
+  alignment: "Alignment",
+  "what-if": "What-if",
+  photo: "Photo",
+};
+const MAKERS: Record<View, (ui: Ui) => Children> = { walk, alignment, "what-if": whatIf, photo };
 
 export class App {
   private readonly arrays: Arrays;
@@ -56,7 +62,13 @@ export class App {
   /** What is asked for, as far as this trace has it. */
   private fitting(state: State): State {
     const known = this.trace.sites.some((looks) => looks.site === state.site);
-    return { ...state, tick: clamp(this.line, state.tick), site: known ? state.site : null };
+    const view = this.views().includes(state.view) ? state.view : "walk";
+    return { ...state, view, tick: clamp(this.line, state.tick), site: known ? state.site : null };
+  }
+
+  /** A photograph is there only where a picture was read. */
+  private views(): View[] {
+    return VIEWS.filter((view) => view !== "photo" || this.trace.source.image != null);
   }
 
   /** One site after the other, so that the page can be used meanwhile. */
@@ -154,7 +166,7 @@ export class App {
     return h(
       "nav",
       { class: "tabs", "aria-label": "Views" },
-      VIEWS.map((view) =>
+      this.views().map((view) =>
         h(
           "a",
           {
@@ -258,6 +270,7 @@ export class App {
       w: () => this.show("walk"),
       a: () => this.show("alignment"),
       i: () => this.show("what-if"),
+      p: () => this.show("photo"),
     };
     const act =
       always[event.key.toLowerCase()] ?? (state.view === "walk" ? this.walkKey(event, target) : undefined);

@@ -93,6 +93,10 @@ function recurrent({ readOut, looks }: ReadOut): Rules {
       is(call("tanh", mi("L"), three, PLUS(), mi("b"))),
       "y: the word written before. L and b are learned.",
     ],
+    added: [
+      is(call("tanh", y(), PLUS(), mi("L"), both, PLUS(), mi("b"))),
+      "y: the word written before. L and b are learned; what was read has passed a gate, if there is one.",
+    ],
     maxout: [
       is(call("max", mi("L"), three, PLUS(), mi("b"))),
       "y: the word written before. L and b are learned; of every two numbers the larger is kept.",

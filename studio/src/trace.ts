@@ -73,12 +73,21 @@ export interface Node {
   score?: number | null;
 }
 
+/** A picture that was read: its tokens are regions of a grid (rows, columns), row by row. */
+export interface Photo {
+  href: string;
+  width: number;
+  height: number;
+  grid: [number, number];
+}
+
 /** What was read, or written: tokens, the words they make, and the text as it is. */
 export interface Side {
   text: string;
   tokens: Token[];
   words: string[];
   reference?: string | null;
+  image?: Photo | null;
 }
 
 /** What was written at one step: the token before it, the choice, and what else was likely. */

@@ -26,7 +26,7 @@ def page_html(trace: Trace, start: str = "") -> str:
     script, style = _built("page.js"), _built("page.css")
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}';"
-        " base-uri 'none'; form-action 'none'"
+        f"{' img-src data:;' if trace.source.image else ''} base-uri 'none'; form-action 'none'"
     )
     data = trace.model_dump_json(by_alias=True, exclude_none=True).replace("</", "<\\/")
     data = data.replace("<!--", "<\\u0021--")  # would change how the rest of the block is read

@@ -44,7 +44,8 @@ function rowsOf(
 }
 
 /** What is read, in words. */
-const noun = ({ looks }: Moment): string => (looks.reads === "source" ? "input word" : "output place so far");
+const noun = ({ looks, reads }: Moment): string =>
+  looks.reads === "target" ? "output place so far" : reads.image != null ? "region" : "input word";
 
 export const value = (amount: number, text = number(amount)): Children =>
   h("span", { class: "n", "data-v": String(amount) }, text);

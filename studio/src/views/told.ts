@@ -7,7 +7,12 @@ export function told(ui: Ui, moment: Moment): string {
   const { weights, scores, step, reads, stage, inside } = moment;
   const word = (i: number): string => quoted(piece(reads, i));
   const top = heaviest(weights);
-  const [ask, read] = moment.looks.reads === "target" ? ["output place", "place"] : ["input word", "word"];
+  const [ask, read] =
+    moment.looks.reads === "target"
+      ? ["output place", "place"]
+      : reads.image != null
+        ? ["region", "region"]
+        : ["input word", "word"];
   switch (stage) {
     case 0: {
       if (scores === null) return "This trace does not hold the scores.";

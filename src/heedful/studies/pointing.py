@@ -1,0 +1,147 @@
+"""Does a captioner look at what it speaks of? The pointing game, and the weight inside gold regions.
+
+Captions whose words have gold boxes are written by force; the weights of each such word are upsampled to the
+picture. It points at the heaviest pixel (Zhang 2016: a hit within a tolerance of the box), and its mass is the
+share of the weight inside the boxes (Liu 2017), beside the share of the area that they cover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+
+from heedful.attention import Detail, Watch
+from heedful.data.batch import TextBatch, pad
+from heedful.data.tokenizer import START
+from heedful.data.worlds.scenes import Box
+from heedful.decoding import Forced, search
+from heedful.errors import DataError, TraceError
+from heedful.tasks.caption import Captioner, Item, regions, sighted
+from heedful.vision.features import Features
+
+SIDE = 224  # pixels that weights are upsampled to
+NEAR = 15  # pixels that a hit may be off
+BATCH = 50
+Array = npt.NDArray[np.float64]
+
+
+class Pointed(NamedTuple):
+    """One word: did it point at its boxes, the weight inside them, and what no weights would give."""
+
+    word: str
+    hit: bool
+    mass: float
+    area: float
+    centre: bool
+    chance: float  # of a random cell's middle
+
+
+def pointing(opened: Captioner, items: Sequence[Item]) -> dict[str, Any]:
+    """Hits and mass over all words with gold boxes; accuracy is the mean over different words."""
+    if opened.model.alignment is None:
+        raise TraceError(f"{opened.name} has no attention: it never looks at parts of a picture")
+    found = [one for item_words in _pointed(opened, items) for one in item_words]
+    if not found:
+        raise DataError("no word of these captions has gold regions: the scene world has them")
+    words = sorted({one.word for one in found})
+    by_word = {word: [one for one in found if one.word == word] for word in words}
+
+    def mean(name: str) -> float:
+        return float(np.mean([getattr(one, name) for one in found]))
+
+    return {
+        "words": len(found),
+        "pointing": mean("hit"),
+        "pointing, mean over words": float(
+            np.mean([np.mean([one.hit for one in ones]) for ones in by_word.values()])
+        ),
+        "pointing, middle of the picture": mean("centre"),
+        "pointing, random region": mean("chance"),
+        "weight in region": mean("mass"),
+        "weight in region, uniform": mean("area"),
+        "by word": {
+            word: {"count": len(ones), "pointing": float(np.mean([one.hit for one in ones]))}
+            for word, ones in by_word.items()
+        },
+    }
+
+
+def _pointed(opened: Captioner, items: Sequence[Item]) -> list[list[Pointed]]:
+    features = Features(sighted(opened))
+    features.extract([item.picture for item in items])
+    site, words = opened.model.alignment, opened.words.target
+    asked = [
+        (item, caption, boxes)
+        for item in items
+        for caption, boxes in zip(item.captions, item.boxes or (), strict=False)
+    ]
+    found = []
+    for first in range(0, len(asked), BATCH):
+        some = asked[first : first + BATCH]
+        ids = [words.encode(caption) for _, caption, _ in some]
+        batch = TextBatch(
+            regions(features.of([item.picture for item, _, _ in some])), pad([[START, *row] for row in ids])
+        )
+        best = search(opened.model, batch, Forced(), Watch(Detail.WEIGHTS, frozenset({str(site)}))).best
+        for (item, caption, boxes), row, (hypothesis,) in zip(some, ids, best, strict=True):
+            weights = hypothesis.looks[str(site)].float().mean(dim=1)
+            side = item.picture.open().width
+            found.append(
+                _words(caption.split(), words.words(row), boxes, weights, opened.words.sight.grid, side)
+            )
+    return found
+
+
+def _words(
+    words: Sequence[str],
+    of_word: Sequence[int],
+    boxes: Sequence[Sequence[Box]],
+    weights: torch.Tensor,
+    grid: tuple[int, int],
+    side: int,
+) -> list[Pointed]:
+    """The words of one caption that have boxes; of a word in pieces, its first piece speaks."""
+    found = []
+    for at, (word, mine) in enumerate(zip(words, boxes, strict=True)):
+        if mine and at in of_word:
+            row = weights[of_word.index(at)]
+            found.append(_one(word, mine, row.view(1, 1, *grid), side))
+    return found
+
+
+def _one(word: str, boxes: Sequence[Box], weights: torch.Tensor, side: int) -> Pointed:
+    fine = F.interpolate(weights, size=(SIDE, SIDE), mode="bicubic", align_corners=False)[0, 0].clamp_min(0)
+    near, inside = _masks(boxes, SIDE / side)
+    top = int(fine.argmax())
+    rows, columns = weights.shape[2:]
+    down = ((torch.arange(rows) + 0.5) * SIDE / rows).long()
+    across = ((torch.arange(columns) + 0.5) * SIDE / columns).long()
+    middle = SIDE // 2
+    return Pointed(
+        word,
+        bool(near[top // SIDE, top % SIDE]),
+        float(fine[inside].sum() / fine.sum().clamp_min(1e-12)),
+        float(inside.float().mean()),
+        bool(near[middle, middle]),
+        float(near[down][:, across].float().mean()),
+    )
+
+
+def _masks(boxes: Sequence[Box], scale: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """Pixels within the tolerance of a box, and those inside one."""
+    near = torch.zeros(SIDE, SIDE, dtype=torch.bool)
+    inside = torch.zeros(SIDE, SIDE, dtype=torch.bool)
+    pixels = torch.arange(SIDE, dtype=torch.float32)
+    for box in boxes:
+        left, top = box.x * scale, box.y * scale
+        right, bottom = (box.x + box.w) * scale, (box.y + box.h) * scale
+        off_x = (left - pixels).clamp_min(0) + (pixels - right).clamp_min(0)
+        off_y = (top - pixels).clamp_min(0) + (pixels - bottom).clamp_min(0)
+        near |= (off_x[None, :] ** 2 + off_y[:, None] ** 2) <= NEAR**2
+        inside |= (off_x[None, :] == 0) & (off_y[:, None] == 0)
+    return near, inside
