@@ -57,6 +57,7 @@ MORE: list[tuple[str, dict[str, Any]]] = [
     ("abs", {"attention__score": "additive", "attention__coverage": True, "tie": "output"}),
     ("rnnsearch", {"encoder__kind": "transformer", "decoder__start": "mean"}),
     ("rnnsearch-paper", {}),
+    ("rnnsearch", {"decoder__gate": True, "decoder__read_out": "added"}),
     ("rnnsearch", {"copying": True}),
     ("luong", {"copying": True, "encoder__read_end": False, "attention__read_end": True}),
     ("transformer", {"copying": True, "tie": "all"}),

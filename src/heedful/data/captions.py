@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ SPLITS = {
     "valid": ("val", "valid", "dev"),
     "test": ("test",),
 }  # Karpathy's names
+WORD = re.compile(r"'?\w+(?:[-'’]\w+)*")
 
 
 class Captioned(NamedTuple):

@@ -29,4 +29,5 @@ def meteor(outputs: Sequence[str], references: References) -> Metric:
         )
     finally:
         program.meteor_p.kill()
+        program.meteor_p.communicate()  # closes its pipes
     return Metric("METEOR", 100 * float(value), "references:all|tokens:spaces|version:1.5|by:pycocoevalcap")

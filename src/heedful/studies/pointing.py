@@ -1,8 +1,9 @@
 """Does a captioner look at what it speaks of? The pointing game, and the weight inside gold regions.
 
-Captions whose words have gold boxes are written by force; the weights of each such word are upsampled to the
-picture. It points at the heaviest pixel (Zhang 2016: a hit within a tolerance of the box), and its mass is the
-share of the weight inside the boxes (Liu 2017), beside the share of the area that they cover.
+Every word of the model's own captions that speaks of things known to be in the picture has their boxes. The
+weights it was written with are upsampled to the picture. It points at the heaviest pixel (Zhang 2016: a hit
+within a tolerance of a box), and its mass is the share of the weight inside the boxes (Liu 2017), beside the
+share of the area that they cover.
 """
 
 from __future__ import annotations
@@ -16,17 +17,15 @@ import torch
 import torch.nn.functional as F
 
 from heedful.attention import Detail, Watch
-from heedful.data.batch import TextBatch, pad
-from heedful.data.tokenizer import START
-from heedful.data.worlds.scenes import Box
-from heedful.decoding import Forced, search
+from heedful.data.batch import TextBatch
+from heedful.data.worlds.scenes import Box, ground
 from heedful.errors import DataError, TraceError
 from heedful.tasks.caption import Captioner, Item, regions, sighted
+from heedful.tasks.writing import searched
 from heedful.vision.features import Features
 
 SIDE = 224  # pixels that weights are upsampled to
 NEAR = 15  # pixels that a hit may be off
-BATCH = 50
 Array = npt.NDArray[np.float64]
 
 
@@ -47,7 +46,7 @@ def pointing(opened: Captioner, items: Sequence[Item]) -> dict[str, Any]:
         raise TraceError(f"{opened.name} has no attention: it never looks at parts of a picture")
     found = [one for item_words in _pointed(opened, items) for one in item_words]
     if not found:
-        raise DataError("no word of these captions has gold regions: the scene world has them")
+        raise DataError("no word of these captions speaks of things that are known: the scene world has them")
     words = sorted({one.word for one in found})
     by_word = {word: [one for one in found if one.word == word] for word in words}
 
@@ -74,43 +73,27 @@ def pointing(opened: Captioner, items: Sequence[Item]) -> dict[str, Any]:
 def _pointed(opened: Captioner, items: Sequence[Item]) -> list[list[Pointed]]:
     features = Features(sighted(opened))
     features.extract([item.picture for item in items])
-    site, words = opened.model.alignment, opened.words.target
-    asked = [
-        (item, caption, boxes)
-        for item in items
-        for caption, boxes in zip(item.captions, item.boxes or (), strict=False)
-    ]
+    site, target = str(opened.model.alignment), opened.words.target
+    best = searched(
+        opened.model,
+        lambda rows: TextBatch(regions(features.of([items[row].picture for row in rows]))),
+        [1] * len(items),
+        opened.recipe.decoding.model_copy(update={"n_best": 1}),
+        Watch(Detail.WEIGHTS, frozenset({site})),
+    )
     found = []
-    for first in range(0, len(asked), BATCH):
-        some = asked[first : first + BATCH]
-        ids = [words.encode(caption) for _, caption, _ in some]
-        batch = TextBatch(
-            regions(features.of([item.picture for item, _, _ in some])), pad([[START, *row] for row in ids])
+    for item, (hypothesis,) in zip(items, best, strict=True):
+        words = target.decode(hypothesis.tokens).split()
+        of_word = target.words(hypothesis.tokens)
+        weights = hypothesis.looks[site].float().mean(dim=1)
+        side = item.picture.open().width
+        found.append(
+            [
+                _one(word, boxes, weights[of_word.index(at)].view(1, 1, *opened.words.sight.grid), side)
+                for at, (word, boxes) in enumerate(zip(words, ground(words, item.things), strict=True))
+                if boxes and at in of_word  # of a word in pieces, the first speaks
+            ]
         )
-        best = search(opened.model, batch, Forced(), Watch(Detail.WEIGHTS, frozenset({str(site)}))).best
-        for (item, caption, boxes), row, (hypothesis,) in zip(some, ids, best, strict=True):
-            weights = hypothesis.looks[str(site)].float().mean(dim=1)
-            side = item.picture.open().width
-            found.append(
-                _words(caption.split(), words.words(row), boxes, weights, opened.words.sight.grid, side)
-            )
-    return found
-
-
-def _words(
-    words: Sequence[str],
-    of_word: Sequence[int],
-    boxes: Sequence[Sequence[Box]],
-    weights: torch.Tensor,
-    grid: tuple[int, int],
-    side: int,
-) -> list[Pointed]:
-    """The words of one caption that have boxes; of a word in pieces, its first piece speaks."""
-    found = []
-    for at, (word, mine) in enumerate(zip(words, boxes, strict=True)):
-        if mine and at in of_word:
-            row = weights[of_word.index(at)]
-            found.append(_one(word, mine, row.view(1, 1, *grid), side))
     return found
 
 

@@ -17,7 +17,7 @@ from heedful.data.batch import Buckets, Encoded, Regions, TextBatch, pad
 from heedful.data.captions import Captioned, plain, read_captions, split_captions
 from heedful.data.paths import locate, locate_folder
 from heedful.data.tokenizer import START, Tokenizer
-from heedful.data.worlds.scenes import Box, scene
+from heedful.data.worlds.scenes import Thing, scene
 from heedful.decoding import Hypothesis
 from heedful.errors import DataError, ModelError, TraceError
 from heedful.models import Seq2Seq, Writer, build
@@ -85,11 +85,11 @@ Captioner = Opened[CaptionWords, Seq2Seq]
 
 
 class Item(NamedTuple):
-    """A picture and what is said of it; in a drawn scene every word has the boxes it speaks of."""
+    """A picture and what is said of it; of a drawn scene the things in it are known."""
 
     picture: Picture
     captions: tuple[str, ...]
-    boxes: tuple[tuple[tuple[Box, ...], ...], ...] | None = None
+    things: tuple[Thing, ...] = ()
 
 
 def pictures_of(recipe: Recipe) -> PicturesConfig:
@@ -147,7 +147,7 @@ def _world(recipe: Recipe) -> dict[str, list[Item]]:
         for number in range(first, first + getattr(world, split)):
             drawn = scene(number, world.seed, world.pixels)
             captions = tuple(" ".join(words) for words in drawn.captions)
-            items.append(Item(ScenePicture(number, world.seed, world.pixels), captions, drawn.regions))
+            items.append(Item(ScenePicture(number, world.seed, world.pixels), captions, drawn.objects))
         first += len(items)
         found[split] = items
     return found

@@ -42,7 +42,7 @@ def loss_of(model: Seq2Seq, batch: TextBatch, recipe: Recipe) -> Loss:
     if model.training:
         total = total + _coverage(stepped, real)
     if even:
-        total = total + even * _unevenness(stepped.looks[str(model.alignment)], real)
+        total = total + even * unevenness(stepped.looks[str(model.alignment)], real)
     if soft is not None:
         logp = torch.zeros(gold.shape, device=gold.device).masked_scatter(real, -surprise.float())
         total = total + hard.reinforce(stepped.looks, logp, real, soft, model.baseline, training)
@@ -73,7 +73,7 @@ def _coverage(stepped: Stepped, real: Tensor) -> Tensor:
     return sum(((p.mean(dim=-1) * real).sum() for p in prices), start=stepped.said.new_zeros(()))
 
 
-def _unevenness(look: Look, real: Tensor) -> Tensor:
+def unevenness(look: Look, real: Tensor) -> Tensor:
     """Xu 2015, eq. 14: `sum_i (1 - sum_t a_ti)^2` over real words, summed over captions, mean over heads.
 
     Of hard attention it is the expectation that should be even.

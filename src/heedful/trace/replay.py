@@ -265,9 +265,11 @@ class _Replay:
 
     def _gated(self, context: Vector, t: int) -> float:
         """Xu 2015: the read-out's context is what was read, times `sigmoid(w s_{t-1} + b)`."""
-        looks = self.trace.looks()
-        if not self.settings["decoder"].get("gate") or looks.query is None or looks.context is None:
+        if not self.settings["decoder"].get("gate"):
             return 0.0
+        looks = self.trace.looks()
+        assert looks.query is not None
+        assert looks.context is not None
         asked = self.trace.array(looks.query)[t].tolist()
         open_ = sigmoid(times(self.get("decoder.gate.weight"), asked, self.get("decoder.gate.bias"))[0])
         read = self.trace.by_head(looks.context)[t].ravel()

@@ -11,6 +11,7 @@ import hashlib
 import importlib
 import re
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -46,8 +47,9 @@ class Lite:
         try:
             state = torch.load(self.path, weights_only=True, map_location="cpu")
             self.net.load_state_dict(state)
-        except (OSError, RuntimeError) as error:
-            raise DataError(f"{self.path}: not the weights of EfficientNet-Lite{number}: {error}") from None
+        except (OSError, RuntimeError, EOFError, UnpicklingError) as error:
+            why = str(error).splitlines()[0]
+            raise DataError(f"{self.path}: not the weights of EfficientNet-Lite{number}: {why}") from None
         self.net.eval()
         self.layer, self.size = layer, size
         self.width = {"head": HEAD, "top": self.net.top, "middle": self.net.middle}[layer]

@@ -99,13 +99,12 @@ def open_picture(source: Path | BinaryIO, name: str = "") -> Image:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # its own warning of large pictures: we refuse them
             Image.MAX_IMAGE_PIXELS = None
-            picture = Image.open(source)
-            wide, high = picture.size
-            if wide * high > MOST:
-                raise DataError(f"{told}: {wide:,} x {high:,} pixels are too many (at most {MOST:,})")
-            picture.seek(0)
-            upright = ImageOps.exif_transpose(picture)
-            return _plain(upright)
+            with Image.open(source) as picture:
+                wide, high = picture.size
+                if wide * high > MOST:
+                    raise DataError(f"{told}: {wide:,} x {high:,} pixels are too many (at most {MOST:,})")
+                picture.seek(0)
+                return _plain(ImageOps.exif_transpose(picture))
     except DataError:
         raise
     except FileNotFoundError:

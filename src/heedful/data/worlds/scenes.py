@@ -264,11 +264,7 @@ def _phrase(rng: Random, things: Sequence[Thing], chosen: Thing) -> _Phrase:
     size = chosen.size if detail in ("full", "size") else None
     colour = chosen.colour if detail in ("full", "colour", "hue") else None
     shape = chosen.shape if detail != "hue" else None
-    boxes = tuple(
-        thing.box
-        for thing in things
-        if size in (None, thing.size) and colour in (None, thing.colour) and shape in (None, thing.shape)
-    )
+    boxes = _fitting(things, size, colour, shape)
     noun = shape or "shape"
     if len(boxes) > 1:
         noun += "es" if noun == "cross" else "s"
@@ -362,6 +358,65 @@ def scene(number: int, seed: int = 1, size: int = 112, captions: int = 5) -> Sce
         tuple(tuple(word for word, _ in caption) for caption in said),
         tuple(tuple(boxes for _, boxes in caption) for caption in said),
         things,
+    )
+
+
+class _Named(NamedTuple):
+    """A phrase found in a caption, and the things that fit it."""
+
+    start: int
+    end: int
+    boxes: tuple[Box, ...]
+
+
+def ground(words: Sequence[str], things: Sequence[Thing]) -> tuple[tuple[Box, ...], ...]:
+    """For every word of anybody's caption of a scene: the boxes it speaks of; none, where it is wrong.
+
+    >>> scene = next(scenes(1))
+    >>> ground(scene.captions[1], scene.objects) == scene.regions[1]
+    True
+    """
+    named = list(_named(words, things))
+    found: list[tuple[Box, ...]] = [()] * len(words)
+    for phrase in named:
+        found[phrase.start : phrase.end] = [phrase.boxes] * (phrase.end - phrase.start)
+    for at, word in enumerate(words):
+        if word in EMPTY_WORDS:
+            found[at] = ()
+        elif not any(phrase.start <= at < phrase.end for phrase in named):
+            before = [phrase for phrase in named if phrase.end <= at][-1:]
+            after = [phrase for phrase in named if phrase.start > at][:1]
+            known = before + after
+            found[at] = tuple(box for phrase in known for box in phrase.boxes)
+    return tuple(found)
+
+
+def _named(words: Sequence[str], things: Sequence[Thing]) -> Iterator[_Named]:
+    """A number, perhaps a size and a colour, and a noun."""
+    nouns = {noun: shape for shape in (*SHAPES, "shape") for noun in (shape, f"{shape}s", f"{shape}es")}
+    at = 0
+    while at < len(words):
+        start = at
+        at += 1
+        if words[start] not in (*NUMBERS, "an"):
+            continue
+        size = words[at] if at < len(words) and words[at] in SIZES else None
+        at += size is not None
+        colour = words[at] if at < len(words) and words[at] in COLOURS else None
+        at += colour is not None
+        if at < len(words) and words[at] in nouns:
+            shape = nouns[words[at]]
+            at += 1
+            yield _Named(start, at, _fitting(things, size, colour, None if shape == "shape" else shape))
+
+
+def _fitting(
+    things: Sequence[Thing], size: str | None, colour: str | None, shape: str | None
+) -> tuple[Box, ...]:
+    return tuple(
+        thing.box
+        for thing in things
+        if size in (None, thing.size) and colour in (None, thing.colour) and shape in (None, thing.shape)
     )
 
 
