@@ -223,7 +223,7 @@ def test_a_killed_run_leaves_no_half_file(tmp_path: Path) -> None:
         "write_text(pathlib.Path(sys.argv[1]), lines())"
     )
     assert python(code, str(tmp_path / "file.txt")).returncode == 9
-    assert [found.name for found in tmp_path.iterdir()] == ["file.txt.tmp"]
+    assert [found.name for found in tmp_path.iterdir()] == ["file.tmp.txt"]
 
 
 def test_folders_that_cannot_be_used(tmp_path: Path) -> None:

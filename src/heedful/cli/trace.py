@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from heedful.errors import TraceError, nearest
+from heedful.errors import DataError, TraceError, nearest
 from heedful.record import Trace
 from heedful.record.links import parse_links
 from heedful.record.trace import Level
@@ -37,6 +37,7 @@ def run(asked: Asked, model: Path | None, how: Mapping[str, Any], out: Path) -> 
     level = levels[levels.index(asked.detail)]
     edits = [edit_of(text) for text in asked.changes]
     (folder,) = find([] if model is None else [model], "translate")
+    _check_text(asked.text)
     opened = open_model(folder)
     kind = kind_of(opened.recipe.task.kind)
     decoding = opened.recipe.decoding.model_copy(update={"n_best": 1, **how})
@@ -53,6 +54,15 @@ def run(asked: Asked, model: Path | None, how: Mapping[str, Any], out: Path) -> 
         said += f"\n{_said(made)}"
     made.save(out)
     print(said)
+
+
+def _check_text(text: str) -> None:
+    if not text.strip():
+        raise DataError("there is nothing to trace in an empty sentence")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:  # what a shell gave us, bytes that are no text
+        raise DataError(f"the sentence is not UTF-8 (character {error.start + 1})") from None
 
 
 def side_by_side(before: Trace, after: Trace) -> str:

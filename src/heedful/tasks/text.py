@@ -226,20 +226,10 @@ class TextKind:
         from heedful.tasks.tracing import trace_line
         from heedful.tasks.use import fitting, ready_of
 
-        _check_text(wanted.line)
         (line,) = fitting(ready_of([opened]), [wanted.line])
         if not line:
             raise DataError("nothing of the sentence is left to trace")
         return trace_line(opened, replace(wanted, line=line), how)
-
-
-def _check_text(text: str) -> None:
-    if not text.strip():
-        raise DataError("there is nothing to trace in an empty sentence")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:  # what a shell gave us, bytes that are no text
-        raise DataError(f"the sentence is not UTF-8 (character {error.start + 1})") from None
 
 
 KIND = TextKind()
