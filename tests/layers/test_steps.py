@@ -10,7 +10,7 @@ from torch import Tensor
 
 import small
 from heedful import native
-from heedful.attention import Detail, Watch
+from heedful.attention import PLAIN, Detail, Watch
 from heedful.layers import recurrent_decoder
 from heedful.layers.dropout import Dropout
 from heedful.layers.steps import Plan, Written, many_steps
@@ -18,6 +18,7 @@ from heedful.models import Seq2Seq
 
 MODES: dict[str, dict[str, Any]] = {
     "look first": {"order": "look-update-generate", "read_out": "deep"},
+    "look first, gated": {"order": "look-update-generate", "read_out": "added", "gate": True},
     "feed context": {"order": "update-look-generate", "feed": "context"},
     "feed context, looked for": {"order": "update-look-generate", "feed": "context", "feed_start": "look"},
     "feed vector": {"order": "update-look-generate", "feed": "attentional", "read_out": "tanh"},
@@ -43,12 +44,16 @@ def model_of(mode: str, stack: str = "gru") -> Seq2Seq:
     return small.built(small.preset("bigru-gru", **changes, **STACKS[stack])).float()
 
 
-def scored(model: Seq2Seq) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-    """Logits, the last state, and the gradient of every weight."""
+def scored(model: Seq2Seq, watch: Watch = PLAIN) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+    """Logits, the last state, and the gradient of every weight; watched looks have a part in the loss."""
     model.zero_grad()
-    stepped = model.score(small.batch())
+    stepped = model.score(small.batch(), watch)
     torch.manual_seed(1)
     loss = (stepped.logits * torch.randn(stepped.logits.shape)).sum()
+    if watch.detail is not Detail.NONE:
+        weights = stepped.looks["cross"].weights
+        assert weights is not None
+        loss = loss + (weights * torch.randn(weights.shape)).sum()
     after = torch.cat(
         [*stepped.state.cells, *([] if stepped.state.feed is None else [stepped.state.feed])], -1
     )
@@ -65,12 +70,13 @@ PAIRS = [(mode, stack) for mode in MODES for stack in STACKS if mode != "conditi
 
 @pytest.mark.parametrize(("mode", "stack"), PAIRS)
 @pytest.mark.parametrize("kernels", [True, False], ids=["in C", "in torch"])
+@pytest.mark.parametrize("detail", [Detail.NONE, Detail.WEIGHTS])
 def test_all_steps_at_once_are_the_steps(
-    mode: str, stack: str, kernels: bool, monkeypatch: pytest.MonkeyPatch
+    mode: str, stack: str, kernels: bool, detail: Detail, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = model_of(mode, stack)
+    model, watch = model_of(mode, stack), Watch(detail)
     monkeypatch.setattr(recurrent_decoder.RecurrentDecoder, "_quick_plan", lambda *_: None)
-    slow = scored(model)
+    slow = scored(model, watch)
     monkeypatch.undo()
     calls: list[str] = []
 
@@ -82,7 +88,7 @@ def test_all_steps_at_once_are_the_steps(
     if not kernels:
         monkeypatch.setattr("heedful.native.kernels.library", lambda: None)
         monkeypatch.setattr(native, "fits", lambda *_: True)
-    quick = scored(model)
+    quick = scored(model, watch)
     assert calls == [mode.split(",")[0]]
     torch.testing.assert_close(quick[0], slow[0], rtol=0, atol=2e-5)
     torch.testing.assert_close(quick[1], slow[1], rtol=0, atol=2e-5)

@@ -183,18 +183,22 @@ def test_additive_forth(batch: int, beam: int, count: int, monkeypatch: pytest.M
         close(mine, theirs)
 
 
-def test_additive_back(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("watched", [False, True])
+def test_additive_back(watched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     batch, count, hidden, width = 4, 6, 19, 11
     query, keys = torch.randn(batch, hidden), torch.randn(batch, count, hidden)
     values, v, g = torch.randn(batch, count, width), torch.randn(hidden), torch.randn(batch, width)
     keep = torch.arange(count) < torch.tensor([[6], [1], [3], [0]])
     weights, context = torch.empty(batch, count), torch.empty(batch, width)
     kernels.additive(query, keys, v, keep, values, weights, context)
+    into_w = torch.randn(batch, count) if watched else None
 
     def run() -> list[Tensor]:
         into = tuple(torch.ones_like(t) for t in (query, keys, values))
         into_v = torch.ones(batch, hidden)
-        kernels.additive_back(query, keys, v, keep, values, weights, g, into[0], into[1], into[2], into_v)
+        kernels.additive_back(
+            query, keys, v, keep, values, weights, g, into[0], into[1], into[2], into_v, into_w
+        )
         return [*into, into_v]
 
     found = run()
@@ -205,7 +209,8 @@ def test_additive_back(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = torch.tanh(leaves[0][:, None] + leaves[1]) @ leaves[3]
     soft = scores.masked_fill(~keep, -1e9).softmax(-1) * keep
     out = torch.einsum("bk,bkd->bd", soft, leaves[2])
-    slopes = torch.autograd.grad(out, leaves, g)
+    other = (soft * into_w).sum() if into_w is not None else out.new_zeros(())
+    slopes = torch.autograd.grad((out * g).sum() + other, leaves)
     close(found[0], slopes[0])
     close(found[1] - 1, slopes[1])
     close(found[2] - 1, slopes[2])

@@ -250,10 +250,10 @@ class RecurrentDecoder(nn.Module):
             attention is not None
             and attention.plain
             and watch.edit is None
-            and watch.detail_at(CROSS) is Detail.NONE
+            and watch.detail_at(CROSS) in (Detail.NONE, Detail.WEIGHTS)
             and native.fits(*state.cells)
             and not torch.is_autocast_enabled("cpu")
-            and not (stack.norms or stack.residual or self.config.combine or self.config.gate)
+            and not (stack.norms or stack.residual or self.config.combine)
         )
         if not known or kind == "rnn":
             return None
@@ -274,7 +274,8 @@ class RecurrentDecoder(nn.Module):
             ones = state.cells[0].new_ones(steps, *state.cells[0].shape)
             dropped = [stack.dropout(ones) for _ in range(len(stack.layers) - 1)]
         scale = attention.score.scale if isinstance(attention.score, Dot | General) else None
-        return Plan(mode, kind, len(stack.layers), scale, tuple(dropped))
+        watched = watch.detail_at(CROSS) is Detail.WEIGHTS
+        return Plan(mode, kind, len(stack.layers), scale, watched, tuple(dropped))
 
     def _quick(self, plan: Plan, state: State, ids: Int[Tensor, "row query"]) -> Stepped:
         """All steps by `many_steps`; what words bring and what is read out are computed for all at once."""
@@ -288,6 +289,8 @@ class RecurrentDecoder(nn.Module):
         weights = Weights(tuple(layers), fed)
         if isinstance(attention.score, Additive):
             weights = weights._replace(ask=attention.score.query.weight, v=attention.score.v)
+        if self.config.gate:
+            weights = weights._replace(gate=self.gate.weight, gate_bias=self.gate.bias)
         if plan.mode == "feed vector":
             weights = weights._replace(mix=self.read_out.inner.weight)
         elif plan.mode == "conditional":
@@ -304,7 +307,7 @@ class RecurrentDecoder(nn.Module):
             memory.keep,
             weights,
         )
-        states, contexts, vectors, last = written
+        states, contexts, vectors, looked, last = written
         feed = None
         if plan.mode == "feed vector":
             said, feed = self.read_out.dropout(vectors), vectors[:, -1]
@@ -312,7 +315,8 @@ class RecurrentDecoder(nn.Module):
             said, _ = self.read_out(states, contexts, words)
             feed = contexts[:, -1] if plan.mode == "feed context" else None
         carry = state.carry.get(CROSS, EMPTY)
-        return self._stepped(said, state, last, Look(None), carry, (states, contexts), feed)
+        look = Look(None if looked is None else looked[:, :, None])
+        return self._stepped(said, state, last, look, carry, (states, contexts), feed)
 
     def _look(self, query: Tensor, state: State, watch: Watch) -> tuple[Tensor, Look, Carry]:
         assert self.attention is not None

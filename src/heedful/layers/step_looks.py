@@ -21,14 +21,16 @@ class Looks(Protocol):
     """What the loop knows of its looks."""
 
     context: Steps
+    weights: Steps
+    asked: list[Tensor]  # the states, step by step
 
     def forth(self, t: int, s: Tensor) -> Tensor:
         """The context that state `s` reads at step t."""
 
     def begin_back(self) -> None: ...
 
-    def back(self, t: int, g: Tensor) -> Tensor:
-        """The gradient of the state that asked; `g` is the context's."""
+    def back(self, t: int, g: Tensor, dw: Tensor | None) -> Tensor:
+        """The gradient of the state that asked; `g` is the context's, `dw` what else reaches the weights."""
 
     def memory_gradients(self) -> tuple[Tensor, Tensor]:
         """Of the keys and of the values."""
@@ -59,12 +61,12 @@ class AdditiveLooks:
         dv = self.keys.new_zeros(len(self.keys), self.keys.shape[2])
         self.into = (torch.zeros_like(self.keys), torch.zeros_like(self.values), dv)
 
-    def back(self, t: int, g: Tensor) -> Tensor:
+    def back(self, t: int, g: Tensor, dw: Tensor | None) -> Tensor:
         """The query's gradient takes the query's place."""
         into_query = torch.empty_like(self.query[t])
         additive_back(
             self.query[t], self.keys, self.v, self.keep, self.values, self.weights[t], g.contiguous(),
-            into_query, *self.into,
+            into_query, *self.into, None if dw is None else dw.contiguous(),
         )  # fmt: skip
         self.query[t].copy_(into_query)
         return into_query @ self.ask
@@ -101,11 +103,12 @@ class DotLooks:
     def begin_back(self) -> None:
         self.slopes, self.into = torch.empty_like(self.weights), torch.empty_like(self.context)
 
-    def back(self, t: int, g: Tensor) -> Tensor:
+    def back(self, t: int, g: Tensor, dw: Tensor | None) -> Tensor:
         self.into[t] = g
         w = self.weights[t]
-        dw = torch.bmm(self.values, g[:, :, None]).squeeze(2)
-        slopes = (dw - (w * dw).sum(dim=-1, keepdim=True)).mul_(w).mul_(self.scale)
+        reaches = torch.bmm(self.values, g[:, :, None]).squeeze(2)
+        reaches = reaches if dw is None else reaches + dw
+        slopes = (reaches - (w * reaches).sum(dim=-1, keepdim=True)).mul_(w).mul_(self.scale)
         self.slopes[t] = slopes
         return torch.bmm(slopes[:, None], self.keys).squeeze(1)
 

@@ -21,13 +21,15 @@ from heedful.layers.step_cells import CELLS, Cell, Layer, States
 from heedful.layers.step_looks import AdditiveLooks, DotLooks, Looks
 
 Mode = Literal["look first", "feed context", "feed vector", "conditional"]
+OWN = 6  # weights that belong to no layer
 
 
 @dataclass(frozen=True)
 class Plan:
     """What is done in a step, `s` being the top state of a stack of RNNs.
 
-    - `look first`: `c_t = look(s_{t-1})`, `s_t = RNN(words_t + fed c_t, s_{t-1})`
+    - `look first`: `c_t = look(s_{t-1})`, `s_t = RNN(words_t + fed c_t, s_{t-1})`; with a gate c_t is
+      `sigmoid(gate s_{t-1}) look(s_{t-1})`
     - `feed context`: `s_t = RNN(words_t + fed c_{t-1}, s_{t-1})`, `c_t = look(s_t)`
     - `feed vector`: `s_t = RNN(words_t + fed a_{t-1}, s_{t-1})`, `c_t = look(s_t)`,
       `a_t = tanh(mix [s_t; c_t])`
@@ -38,6 +40,7 @@ class Plan:
     kind: Literal["gru", "lstm"]
     depth: int
     scale: float | None  # of dot products; None: additive scores
+    watched: bool = False  # are the weights wanted?
     dropped: tuple[
         Tensor, ...
     ] = ()  # (step, batch, hidden) for each layer but the lowest: 0, or what is left
@@ -55,18 +58,20 @@ class Weights(NamedTuple):
     ask: Float[Tensor, "score hidden"] | None = None
     v: Float[Tensor, "score"] | None = None
     mix: Float[Tensor, "vector both"] | None = None
+    gate: Float[Tensor, "1 hidden"] | None = None
+    gate_bias: Float[Tensor, "1"] | None = None
     second: Layer | None = None  # conditional: its `into` is fed the context
 
     def flat(self) -> list[Tensor | None]:
         second = [None] * 4 if self.second is None else list(self.second)
-        return [self.fed, self.ask, self.v, self.mix, *second, *(t for layer in self.layers for t in layer)]
+        own = [self.fed, self.ask, self.v, self.mix, self.gate, self.gate_bias]
+        return [*own, *second, *(t for layer in self.layers for t in layer)]
 
     @classmethod
     def of(cls, flat: Sequence[Any]) -> Weights:
-        second = None if flat[4] is None else Layer(*flat[4:8])
-        layers = tuple(Layer(*flat[at : at + 4]) for at in range(8, len(flat), 4))
-        fed, ask, v, mix = flat[:4]
-        return cls(layers, fed, ask, v, mix, second)
+        second = None if flat[OWN] is None else Layer(*flat[OWN : OWN + 4])
+        layers = tuple(Layer(*flat[at : at + 4]) for at in range(OWN + 4, len(flat), 4))
+        return cls(layers, *flat[:OWN], second)
 
 
 @dataclass
@@ -81,10 +86,12 @@ class _Parts:
     given: list[Tensor]  # what entered the layers above the lowest
     vectors: Tensor
     fed: Tensor
+    open: Tensor  # how far the gate is open: (step, batch, 1)
+    read: Tensor  # what passed it; without a gate, the looks' own contexts
 
 
 class _Loop(Function):
-    """Forth: states, contexts and vectors of all steps, and the last states. Back: the steps in reverse."""
+    """Forth: states, contexts, vectors and weights of all steps, and the last states. Back: in reverse."""
 
     @staticmethod
     def forward(
@@ -114,7 +121,10 @@ class _Loop(Function):
         second = None if w.second is None else made(w.second, torch.empty_like(gates))
         given = [words.new_empty(steps, len(fed), hidden) for _ in w.layers[1:]]
         vectors = words.new_empty(steps, len(fed), 0 if w.mix is None else len(w.mix))
-        parts = _Parts(plan, w, looks, cells, second, given, vectors, fed)
+        gated = w.gate is not None
+        opened = words.new_empty(steps, len(fed), 1 if gated else 0)
+        read = torch.empty_like(looks.context) if gated else looks.context
+        parts = _Parts(plan, w, looks, cells, second, given, vectors, fed, opened, read)
         a = fed
         for t in range(steps):
             a = _step(parts, t, state, a)
@@ -122,13 +132,14 @@ class _Loop(Function):
         states = (cells[-1] if second is None else second).out
         last = [t.clone() for layer in state for t in layer]
         # other handles on the same numbers: a node that held its own outputs would never be freed
-        return states.detach(), looks.context.detach(), vectors.detach(), *last
+        weights = looks.weights if plan.watched else words.new_empty(0)
+        return states.detach(), read.detach(), vectors.detach(), weights.detach(), *last
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
         parts: _Parts = ctx.parts
         plan, w, looks, cells, second = parts.plan, parts.w, parts.looks, parts.cells, parts.second
-        into_s, into_c, into_a, *into_last = grads
+        into_s, into_c, into_a, into_w, *into_last = grads
         looks.begin_back()
         slopes = [
             tuple(g.clone() for g in into_last[at : at + plan.per_layer])
@@ -137,20 +148,25 @@ class _Loop(Function):
         into_mix = torch.empty_like(parts.vectors)
         fg = torch.zeros_like(parts.fed)  # reaches what was fed into step t + 1
         for t in reversed(range(len(into_s))):
-            fg = _step_back(parts, t, slopes, (into_s[t], into_c[t], into_a[t]), fg, into_mix)
-        flat: list[Tensor | None] = [None] * 4
+            dw = into_w[t] if plan.watched else None
+            fg = _step_back(parts, t, slopes, (into_s[t], into_c[t], into_a[t], dw), fg, into_mix)
+        flat: list[Tensor | None] = [None] * OWN
         flat[1:3] = looks.weight_gradients()
         if second is not None:
             flat += second.weight_gradients(looks.context)
         else:
             flat += [None] * 4
-            fed = parts.vectors if plan.mode == "feed vector" else looks.context
+            fed = parts.vectors if plan.mode == "feed vector" else parts.read
             if plan.mode != "look first":
                 fed = torch.cat([parts.fed[None], fed[:-1]])
             flat[0] = cells[0].gi.flatten(end_dim=1).T @ fed.flatten(end_dim=1)
             if w.mix is not None:
                 both = torch.cat([cells[-1].out, looks.context], dim=-1)
                 flat[3] = into_mix.flatten(end_dim=1).T @ both.flatten(end_dim=1)
+        if w.gate is not None:
+            asked = torch.cat(looks.asked)
+            flat[4] = parts.open.flatten()[None] @ asked
+            flat[5] = parts.open.sum().view(1)
         for cell, below in zip(cells, [None, *parts.given], strict=True):
             flat += cell.weight_gradients(below)
         into_fed = fg if plan.mode in ("feed context", "feed vector") else None
@@ -169,6 +185,9 @@ def _step(parts: _Parts, t: int, state: list[States], a: Tensor) -> Tensor:
         return a
     if plan.mode == "look first":
         a = looks.forth(t, state[-1][0])
+        if w.gate is not None:
+            torch.sigmoid(torch.addmm(must(w.gate_bias), state[-1][0], w.gate.T), out=parts.open[t])
+            a = torch.mul(a, parts.open[t], out=parts.read[t])
     cells[0].gi[t].addmm_(a, must(w.fed).T)
     state[0] = cells[0].forth(t, state[0])
     for above in range(1, plan.depth):
@@ -190,18 +209,18 @@ def _step_back(
     parts: _Parts,
     t: int,
     slopes: list[States],
-    given: tuple[Tensor, Tensor, Tensor],
+    given: tuple[Tensor, Tensor, Tensor, Tensor | None],
     fg: Tensor,
     into_mix: Tensor,
 ) -> Tensor:
     """Back through step t: moves `slopes`, the states' gradients, and gives that of what was fed into it."""
     plan, w, looks, cells = parts.plan, parts.w, parts.looks, parts.cells
-    into_s, c, into_a = given
+    into_s, c, into_a, dw = given
     if plan.mode == "conditional":
         second = parts.second
         assert second is not None
         (between,) = second.back(t, (slopes[0][0] + into_s,))
-        between = between + looks.back(t, torch.addmm(c, second.gi[t], must(must(w.second).into)))
+        between = between + looks.back(t, torch.addmm(c, second.gi[t], must(must(w.second).into)), dw)
         slopes[0] = cells[0].back(t, (between,))
         return fg
     g = slopes[-1][0] + into_s
@@ -213,7 +232,7 @@ def _step_back(
     elif plan.mode == "feed context":
         c = c + fg
     if plan.mode != "look first":
-        g += looks.back(t, c)
+        g += looks.back(t, c, dw)
     slopes[-1] = (g, *slopes[-1][1:])
     for above in reversed(range(1, plan.depth)):
         slopes[above] = cells[above].back(t, slopes[above])
@@ -225,8 +244,23 @@ def _step_back(
     fg = cells[0].gi[t] @ must(w.fed)
     if plan.mode == "look first":
         top = slopes[-1]
-        slopes[-1] = (top[0] + looks.back(t, c + fg), *top[1:])
+        slopes[-1] = (top[0] + _read_back(parts, t, c + fg, dw), *top[1:])
     return fg
+
+
+def _read_back(parts: _Parts, t: int, g: Tensor, dw: Tensor | None) -> Tensor:
+    """From the gradient of what was read to that of the state that asked, through the gate if there is one.
+
+    The gate's gradient takes the gate's place.
+    """
+    gate = parts.w.gate
+    if gate is None:
+        return parts.looks.back(t, g, dw)
+    opened = parts.open[t]
+    slope = (g * parts.looks.context[t]).sum(dim=1, keepdim=True) * opened * (1 - opened)
+    through = parts.looks.back(t, g * opened, dw)
+    parts.open[t] = slope
+    return through.addmm_(slope, gate)
 
 
 class Written(NamedTuple):
@@ -235,6 +269,7 @@ class Written(NamedTuple):
     states: Float[Tensor, "batch step hidden"]
     contexts: Float[Tensor, "batch step width"]
     vectors: Float[Tensor, "batch step vector"]
+    weights: Float[Tensor, "batch step key"] | None  # where they were wanted
     last: tuple[Float[Tensor, "batch hidden"], ...]
 
 
@@ -250,8 +285,8 @@ def many_steps(
 ) -> Written:
     """Run the loop: `words` is what they bring to the gates, `fed` what enters the first step."""
     rows = [t.contiguous() for t in (fed, keys, values, *start)]
-    states, contexts, vectors, *last = _Loop.apply(  # type: ignore[no-untyped-call]
+    states, contexts, vectors, looked, *last = _Loop.apply(  # type: ignore[no-untyped-call]
         plan, keep.contiguous(), words.transpose(0, 1), *rows, *weights.flat()
     )
     states, contexts, vectors = (t.transpose(0, 1) for t in (states, contexts, vectors))
-    return Written(states, contexts, vectors, tuple(last))
+    return Written(states, contexts, vectors, looked.transpose(0, 1) if plan.watched else None, tuple(last))

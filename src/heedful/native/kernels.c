@@ -207,8 +207,8 @@ static void add_scaled(const float *x, float a, float *y, i64 n) {
 
 /* The way back of one step, one row a sentence. dkeys, dvalues and dv (a row for each sentence) are added to. */
 void heed_additive_back(const float *q, const float *keys, const float *v, const uint8_t *keep, const float *values,
-                        const float *weights, const float *dcontext, float *dq, float *dkeys, float *dvalues,
-                        float *dv, i64 rows, i64 s, i64 h, i64 d) {
+                        const float *weights, const float *dcontext, const float *dweights, float *dq, float *dkeys,
+                        float *dvalues, float *dv, i64 rows, i64 s, i64 h, i64 d) {
 #pragma omp parallel for schedule(static)
   for (i64 r = 0; r < rows; r++) {
     const float *w = weights + r * s, *g = dcontext + r * d;
@@ -217,6 +217,7 @@ void heed_additive_back(const float *q, const float *keys, const float *v, const
     memset(mine, 0, sizeof(float) * h);
     for (i64 k = 0; k < s; k++) {
       slopes[k] = keep[r * s + k] ? dot(g, values + (r * s + k) * d, d) : 0.0f;
+      if (dweights && keep[r * s + k]) slopes[k] += dweights[r * s + k];
       mean += w[k] * slopes[k];
     }
     for (i64 k = 0; k < s; k++) {

@@ -237,17 +237,23 @@ def additive_back(  # noqa: PLR0913  # what went in, what came out, and where gr
     dkeys: Float[Tensor, "batch key hidden"],
     dvalues: Float[Tensor, "batch key width"],
     dv: Float[Tensor, "batch hidden"],
+    dweights: Float[Tensor, "batch key"] | None = None,
 ) -> None:
-    """The way back through `additive`, one row a sentence; `dkeys`, `dvalues` and `dv` are added to."""
+    """The way back through `additive`, one row a sentence; `dkeys`, `dvalues` and `dv` are added to.
+
+    `dweights`: what reaches the weights themselves.
+    """
     found = library()
     if found is not None and fits(query, keys, values, dcontext):
         found.heed_additive_back(
             query.data_ptr(), keys.data_ptr(), v.data_ptr(), keep.data_ptr(), values.data_ptr(),
-            weights.data_ptr(), dcontext.data_ptr(), dquery.data_ptr(), dkeys.data_ptr(),
-            dvalues.data_ptr(), dv.data_ptr(), *keys.shape, values.shape[2],
+            weights.data_ptr(), dcontext.data_ptr(), None if dweights is None else dweights.data_ptr(),
+            dquery.data_ptr(), dkeys.data_ptr(), dvalues.data_ptr(), dv.data_ptr(), *keys.shape,
+            values.shape[2],
         )  # fmt: skip
         return
     slopes = torch.einsum("bd,bkd->bk", dcontext, values)
+    slopes = slopes if dweights is None else slopes + dweights
     g = weights * (slopes - (weights * slopes).sum(dim=1, keepdim=True)) * keep
     dvalues += weights[..., None] * dcontext[:, None]
     t = torch.tanh(query[:, None] + keys)

@@ -63,7 +63,7 @@ SIGNATURES = {
     "heed_entropy": (_P, _P, _I, _I, _F, _P, _P),
     "heed_dropout": (_P, _P, _I, _U, _F, _U),
     "heed_additive": (_P, _P, _P, _P, _P, _P, _P, _I, _P, _I, _I, _I),
-    "heed_additive_back": (_P,) * 11 + (_I,) * 4,
+    "heed_additive_back": (_P,) * 12 + (_I,) * 4,
     "heed_gru": (_P, _P, _P, _P, _P, _I, _I),
     "heed_gru_back": (_P, _P, _I, _P, _P, _P, _P, _P, _I, _I),
     "heed_lstm": (_P, _P, _P, _P, _P, _I, _I),
