@@ -30,6 +30,15 @@ LANGUAGES = tuple("arm_e bul dut fre geo hbs_latn hun jpn_hira kor vie_hanoi".sp
 HEADLINE = ("rouge-1", "rouge-2", "rouge-l")
 FIRST_12 = {"rouge-1": 28.95, "rouge-2": 10.43, "rouge-l": 27.47}
 BACK = "Multi30k de-en"
+RAW = tuple(f"caption-bleu-{n}-raw" for n in range(1, 5))
+CAPTION = (*RAW, "meteor", "caption-bleu-4", "cider", "length-ratio")
+SOFT = dict(zip((*RAW, "meteor", "length-ratio"), (67.0, 44.8, 29.9, 19.5, 18.93, 0.95), strict=True))
+SEEN = {  # bars, and what was published: BLEU-1 to 4 without brevity penalty, METEOR
+    "soft": (SOFT, "67 / 44.8 / 29.9 / 19.5, 18.93 (Xu 2015, soft)"),
+    "hard": (SOFT, "67 / 45.7 / 31.4 / 21.3, 20.30 (Xu 2015, hard)"),
+    "static": ({}, "63 / 41 / 27 / –, – (Google NIC)"),
+    "transformer": ({"caption-bleu-4": 22.0, "cider": 0.55, "length-ratio": 0.95}, ""),
+}
 
 ROWS = (
     Row(
@@ -105,6 +114,10 @@ ROWS = (
     *(
         Row(f"reuters-{preset}", f"reuters-{preset}", f"Reuters headlines, `{preset}`", HEADLINE, FIRST_12)
         for preset in ("rnnsearch", "abs", "transformer")
+    ),
+    *(
+        Row(f"flickr8k-{name}", f"flickr8k-{name}", f"Flickr8k, {name}", CAPTION, bars, published)
+        for name, (bars, published) in SEEN.items()
     ),
     Row("vietnews", "vietnews", "VietNews, lead to title (Vietnamese)", HEADLINE),
     Row("tatoeba-en-vi", "tatoeba-en-vi", "Tatoeba en-vi, 7,260 pairs to learn from", ("bleu", "chrf")),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from heedful.errors import DataError, nearest
 from heedful.evaluation.buckets import LengthBucket, Place, by_length, by_place, choose_edges
+from heedful.evaluation.meteor import meteor
 from heedful.evaluation.moses import LANGUAGES
 from heedful.evaluation.rates import (
     edit_distance,
@@ -31,8 +32,12 @@ def _single(name: str) -> Measure:
 
 
 _moses = [MOSES + language for language in LANGUAGES]
-METRICS: dict[str, Measure] = {**{name: _single(name) for name in (*TALLIES, *_moses)}, "rouge": rouge}
-USUAL = (*TALLIES, "rouge", MOSES + "de")  # one language stands for all
+METRICS: dict[str, Measure] = {
+    **{name: _single(name) for name in (*TALLIES, *_moses)},
+    "rouge": rouge,
+    "meteor": lambda outputs, references: [meteor(outputs, references)],
+}
+USUAL = (*TALLIES, "rouge", "meteor", MOSES + "de")  # one language stands for all
 
 
 def check_names(names: Sequence[str]) -> None:

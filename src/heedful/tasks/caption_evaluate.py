@@ -13,7 +13,7 @@ from heedful.data.captions import Captioned, plain, read_captions
 from heedful.decoding import Ensemble, Hypothesis
 from heedful.errors import DataError, ModelError, nearest
 from heedful.evaluation import Comparison, Metric, evaluate, paired_bootstrap
-from heedful.evaluation.meteor import meteor, meteor_is_there
+from heedful.evaluation.meteor import meteor_is_there
 from heedful.models import Writer, quickest
 from heedful.tasks.caption import Captioner, Item, open_items, regions, sighted
 from heedful.tasks.folder import open_model
@@ -30,7 +30,6 @@ USUAL = (
     "caption-rouge-l",
     "cider",
 )
-METEOR = "meteor"
 
 
 class CaptionEvaluation(NamedTuple):
@@ -110,10 +109,8 @@ def evaluated(folders: Sequence[Path], asked: Question) -> CaptionEvaluation:
     )
     outputs = [first.words.target.decode(best[0].tokens) for best in found]
     references = [item.captions for item in items]
-    names = [name for name in asked.metrics or USUAL if name != METEOR]
-    metrics = evaluate(names, outputs, references) if names else []
-    if METEOR in asked.metrics or (not asked.metrics and meteor_is_there()):
-        metrics.append(meteor(outputs, references))
+    names = asked.metrics or (*USUAL, *(["meteor"] if meteor_is_there() else []))
+    metrics = evaluate(names, outputs, references)
     made = CaptionEvaluation("+".join(m.name for m in models), metrics, outputs, references)
     if asked.gallery is not None:
         _gallery(asked.gallery, made, items, [best[0] for best in found], first)
