@@ -22,6 +22,7 @@ from heedful.studies.honesty import (
     uniform,
 )
 from heedful.studies.probe import Corpus, chosen_steps, saliency, scored, text_probes
+from heedful.tasks.text import TextModel, answer
 from heedful.tasks.tracing import Wanted, trace_line
 from heedful.trace import edit_of
 
@@ -117,10 +118,7 @@ def test_correlation() -> None:
     assert correlation([up[:2]], [up[:2]]).decisions == 0
 
 
-def corpus_of(opened: object) -> Corpus:
-    from heedful.tasks.text import TextModel, answer
-
-    assert isinstance(opened, TextModel)
+def corpus_of(opened: TextModel) -> Corpus:
     found = answer(opened.model, LINES, opened.words, DecodingConfig(max_length=7))
     return Corpus([opened.words.source.encode(line) for line in LINES], [h[0].tokens for h in found])
 
