@@ -66,7 +66,7 @@ class AdditiveLooks:
         into_query = torch.empty_like(self.query[t])
         additive_back(
             self.query[t], self.keys, self.v, self.keep, self.values, self.weights[t], g.contiguous(),
-            into_query, *self.into, None if dw is None else dw.contiguous(),
+            into_query, *self.into, dweights=None if dw is None else dw.contiguous(),
         )  # fmt: skip
         self.query[t].copy_(into_query)
         return into_query @ self.ask

@@ -71,7 +71,8 @@ class Weights(NamedTuple):
     def of(cls, flat: Sequence[Any]) -> Weights:
         second = None if flat[OWN] is None else Layer(*flat[OWN : OWN + 4])
         layers = tuple(Layer(*flat[at : at + 4]) for at in range(OWN + 4, len(flat), 4))
-        return cls(layers, *flat[:OWN], second)
+        fed, ask, v, mix, gate, gate_bias = flat[:OWN]
+        return cls(layers, fed, ask, v, mix, gate, gate_bias, second)
 
 
 @dataclass
