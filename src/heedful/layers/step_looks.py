@@ -64,9 +64,10 @@ class AdditiveLooks:
     def back(self, t: int, g: Tensor, dw: Tensor | None) -> Tensor:
         """The query's gradient takes the query's place."""
         into_query = torch.empty_like(self.query[t])
+        into_keys, into_values, into_v = self.into
         additive_back(
             self.query[t], self.keys, self.v, self.keep, self.values, self.weights[t], g.contiguous(),
-            into_query, *self.into, dweights=None if dw is None else dw.contiguous(),
+            into_query, into_keys, into_values, into_v, None if dw is None else dw.contiguous(),
         )  # fmt: skip
         self.query[t].copy_(into_query)
         return into_query @ self.ask
