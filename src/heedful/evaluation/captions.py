@@ -54,7 +54,7 @@ def _ratio(total: Counts) -> float:
 def _bleu(total: Counts, n: int, penalty: bool) -> float:
     found: float = math.prod((total[i] + TINY) / (total[LONGEST + i] + SMALL) for i in range(n)) ** (1 / n)
     ratio = _ratio(total)
-    return 100 * found * (math.exp(1 - 1 / ratio) if penalty and ratio < 1 else 1.0)
+    return float(100 * found * (math.exp(1 - 1 / ratio) if penalty and ratio < 1 else 1.0))
 
 
 def caption_bleu_tally(n: int, penalty: bool = True) -> Maker:
