@@ -217,6 +217,16 @@ def test_pointing_is_counted_and_has_baselines(tmp_path: Path) -> None:
     assert 0 < found["weight in region, uniform"] < 0.5
 
 
+def test_what_is_for_lines_refuses_a_captioner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = trained(tmp_path)
+    capsys.readouterr()
+    for command in (["translate"], ["bench"]):
+        assert run(*command, "-m", model) == 2
+        assert "model was trained to caption; use heedful caption" in capsys.readouterr().err
+    assert run("measure", "-m", model) == 2
+    assert "there is no measure of its looks yet" in capsys.readouterr().err
+
+
 def test_another_backbone_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, picture = trained(tmp_path), photograph(tmp_path / "p.png")
     told = json.loads((model / "pictures.json").read_text())

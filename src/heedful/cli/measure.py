@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from heedful.errors import DataError, nearest
+from heedful.errors import DataError, ModelError, nearest
 from heedful.evaluation.alignment import alignment_error
 from heedful.record import Links, graded, read_links
 
@@ -43,6 +43,7 @@ def run(
     from heedful.tasks.bundled import find
     from heedful.tasks.evaluate import pairs_of
     from heedful.tasks.folder import open_model
+    from heedful.tasks.kind import FILES
 
     unknown = [
         f'--test "{name}": no such test; {nearest(name, (*TESTS, "all", "none"))}'
@@ -53,6 +54,9 @@ def run(
         raise DataError("\n".join(unknown))
     (folder,) = find(models, "translate")[:1]
     opened = open_model(folder)
+    if FILES[opened.recipe.task.kind] != "text":
+        task = opened.recipe.task.kind
+        raise ModelError(f"{opened.name} was trained to {task}: there is no measure of its looks yet")
     pairs = pairs_of(folder, data, split)
     known = _gold(gold, base, pairs)
     if limit:
