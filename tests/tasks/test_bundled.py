@@ -9,7 +9,7 @@ import pytest
 
 from heedful.errors import ModelError
 from heedful.tasks import bundled
-from test_cli import refused
+from test_cli import heedful, refused
 
 
 @pytest.fixture
@@ -41,3 +41,16 @@ def test_a_name_that_is_none(shelf: Path) -> None:
 
 def test_through_the_command_line() -> None:
     assert "no model to reply with comes with heedful yet" in refused("reply", stdin="hello\n")
+
+
+def test_a_real_translator_is_in_the_package() -> None:
+    done = heedful("translate", stdin="The black cat sleeps on the old chair.\n")
+    assert done.stdout == "Le chat noir dort sur la vieille chaise.\n", done.stderr
+    folder = bundled.bundled()["en-fr"]
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= 15_000_000
+    card = json.loads((folder / "model.json").read_text())
+    assert card["licence"] == "CC BY 2.0 FR"
+    assert "tatoeba.org" in card["attribution"]
+    told = heedful("models").stdout
+    assert "en-fr" in told
+    assert "CC BY 2.0 FR" in told

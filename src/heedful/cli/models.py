@@ -25,7 +25,8 @@ def run(as_json: bool) -> None:
         print(f"    size       {card['parameters']:,} parameters, {card['bytes'] / 1e6:.1f} MB")
         if "licence" in card:
             print(f"    licence    {card['licence']}")
-        print(f"    to use it  {card['task']} -m {name}, or {card['task']} alone where it is the only one")
+        command = f"heedful {card['task']}"
+        print(f"    to use it  {command} -m {name}, or {command} alone where it is the only one")
 
 
 def _size(folder: Path) -> int:
