@@ -40,7 +40,7 @@ def test_a_system_against_itself(metric: str) -> None:
     assert paired_randomisation(FAIR, FAIR, REFERENCES, metric=metric, samples=50) == 1
 
 
-@pytest.mark.parametrize("metric", TALLIES)
+@pytest.mark.parametrize("metric", [name for name in TALLIES if name != "length-ratio"])
 def test_a_clearly_better_system(metric: str) -> None:
     (first,), (second,) = (evaluate([metric], system, REFERENCES) for system in (GOOD, BAD))
     found = paired_bootstrap(GOOD, BAD, REFERENCES, metric=metric, samples=200)
