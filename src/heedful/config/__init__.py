@@ -1,5 +1,6 @@
 """The recipe: what can be set, how it is read, and what is said when it is wrong. No torch here."""
 
+from heedful.config.classifier import BALANCED, ClassifierConfig, class_weight
 from heedful.config.load import Loaded, check_decoding, load_recipe
 from heedful.config.schema import (
     AttentionConfig,
@@ -18,7 +19,9 @@ from heedful.config.schema import (
 from heedful.config.show import differences, recipe_toml
 
 __all__ = [
+    "BALANCED",
     "AttentionConfig",
+    "ClassifierConfig",
     "DataConfig",
     "DecoderConfig",
     "DecodingConfig",
@@ -32,6 +35,7 @@ __all__ = [
     "TrainingConfig",
     "WorldConfig",
     "check_decoding",
+    "class_weight",
     "differences",
     "load_recipe",
     "recipe_toml",

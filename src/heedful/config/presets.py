@@ -154,3 +154,43 @@ CAPTIONERS: Mapping[str, Mapping[str, Any]] = {
         "attention": {"score": "scaled-dot"},
     },
 }
+
+# Texts are read without their end token: nothing but words can have weight.
+_GRU: Mapping[str, Any] = {"kind": "gru", "bidirectional": True, "read_end": False}
+_LSTM: Mapping[str, Any] = {**_GRU, "kind": "lstm"}
+
+CLASSIFIERS: Mapping[str, Mapping[str, Any]] = {
+    # The well-known tutorial's: the final state asks by dot products.
+    "classify-final": {
+        "encoder": _LSTM,
+        "classifier": {"pooling": "attention", "query": "final"},
+        "attention": {"score": "dot"},
+    },
+    # Yang 2016: `u' tanh(W h_i + b)`; here b is W_q times the learned vector, and u is the score's v.
+    "classify-learned": {
+        "encoder": _GRU,
+        "classifier": {"pooling": "attention", "query": "learned"},
+        "attention": {"score": "additive"},
+    },
+    # Several looks side by side, each by a part of one learned vector.
+    "classify-heads": {
+        "encoder": _GRU,
+        "classifier": {"pooling": "attention", "query": "learned"},
+        "attention": {"score": "scaled-dot", "heads": 4},
+    },
+    # Zhou 2016: directions are added, `softmax(w' tanh(h_i))`, and what was read passes a tanh.
+    "classify-zhou": {
+        "encoder": _LSTM,
+        "classifier": {"pooling": "attention", "query": "learned", "form": "zhou"},
+        "attention": {"score": "dot"},
+    },
+    "classify-transformer": {
+        "encoder": {"kind": "transformer", "layers": 2, "read_end": False},
+        "classifier": {"pooling": "attention", "query": "learned"},
+        "attention": {"score": "additive"},
+    },
+    # Baselines that weigh nothing.
+    "classify-mean": {"encoder": _LSTM, "classifier": {"pooling": "mean"}},
+    "classify-max": {"encoder": _LSTM, "classifier": {"pooling": "max"}},
+    "classify-last": {"encoder": _LSTM, "classifier": {"pooling": "last"}},
+}

@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
+from pydantic import Field, PositiveInt, model_validator
+
+from heedful.config.classifier import (
+    BALANCED,
+    ClassifierConfig,
+    class_weight,
+    label_misfits,
+    pooling_misfits,
+)
+from heedful.config.section import RECURRENT as RECURRENT
+from heedful.config.section import Section, Share
 
 ScoreName = Literal[
     "additive", "concat", "dot", "scaled-dot", "general", "location", "prod-relu", "concat-relu"
@@ -17,7 +27,6 @@ ScoreName = Literal[
 NormaliserName = Literal["softmax", "smoothed-softmax", "sparsemax", "entmax15"]
 PlacementName = Literal["global", "local-m", "local-p", "hard", "uniform"]
 ReadName = Literal["sample", "argmax", "expectation"]
-RECURRENT = ("rnn", "gru", "lstm")
 PresetName = Literal[
     "seq2seq",
     "seq2seq-every-step",
@@ -39,32 +48,34 @@ PresetName = Literal[
     "caption-soft-plain",
     "caption-hard",
     "caption-transformer",
+    "classify-final",
+    "classify-learned",
+    "classify-heads",
+    "classify-zhou",
+    "classify-transformer",
+    "classify-mean",
+    "classify-max",
+    "classify-last",
 ]
-Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 Files = Annotated[tuple[str, ...], Field(strict=False, max_length=2)]
 
 
-class Section(BaseModel):
-    """Base of every section: frozen, strict about types, unknown keys refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
 class TaskConfig(Section):
-    kind: Literal["translate", "summarise", "reply", "transduce", "caption"] = Field(
+    kind: Literal["translate", "summarise", "reply", "transduce", "caption", "classify"] = Field(
         "translate", description="what the model is for"
     )
 
 
 class WorldConfig(Section):
-    name: Literal["phrases", "scenes"] = Field("phrases", description="which generated world")
+    name: Literal["phrases", "scenes", "moods"] = Field("phrases", description="which generated world")
     languages: str = Field("en-fr", description="phrases: source-target, two of en, fr, vi")
     train: PositiveInt = Field(20_000, description="pairs, or pictures, to train on")
     valid: PositiveInt = Field(500, description="pairs to validate on")
     test: PositiveInt = Field(500, description="pairs to test on")
     seed: int = Field(1, description="the world's own seed")
-    min_words: PositiveInt = Field(3, description="phrases: shortest source sentence")
-    max_words: PositiveInt = Field(14, description="phrases: longest source sentence")
+    min_words: PositiveInt = Field(3, description="phrases, moods: shortest source sentence (moods: 5)")
+    max_words: PositiveInt = Field(14, description="phrases, moods: longest source sentence")
+    classes: int = Field(2, ge=2, le=3, description="moods: labels; the third is neutral")
     pixels: PositiveInt = Field(112, description="scenes: side of a picture")
 
 
@@ -108,6 +119,7 @@ class DataConfig(Section):
     in_memory: int = Field(
         200_000, ge=0, description="pairs kept in memory; a larger corpus is read from a cache on disk"
     )
+    vectors: str = Field("", description="classify: a file of word vectors (GloVe's text, fastText's .vec)")
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -271,6 +283,7 @@ class ModelConfig(Section):
     encoder: EncoderConfig = EncoderConfig()
     decoder: DecoderConfig = DecoderConfig()
     attention: AttentionConfig = AttentionConfig()
+    classifier: ClassifierConfig | None = Field(None, description="classify: in place of a decoder")
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -290,6 +303,12 @@ def encoder_width(model: ModelConfig) -> int:
     return encoder.hidden
 
 
+def pooled_width(model: ModelConfig) -> int:
+    """The width of the one vector that a classifier makes of a text."""
+    added = model.classifier is not None and model.classifier.form == "zhou"
+    return encoder_width(model) // 2 if added else encoder_width(model)
+
+
 def query_width(model: ModelConfig) -> int:
     """The width of what asks."""
     return model.decoder.words * model.embedding if model.decoder.kind == "abs" else model.decoder.hidden
@@ -297,9 +316,23 @@ def query_width(model: ModelConfig) -> int:
 
 def misfits(model: ModelConfig) -> Iterator[str]:
     """Settings that are right by themselves and have no meaning together."""
+    yield from _encoder_misfits(model)
+    if model.classifier is not None:
+        yield from pooling_misfits(model)
+        return
     yield from _decoder_misfits(model)
     yield from _picture_misfits(model)
     yield from _size_misfits(model)
+
+
+def _encoder_misfits(model: ModelConfig) -> Iterator[str]:
+    encoder = model.encoder
+    if not encoder.read_end and not model.attention.read_end:
+        yield "encoder.read_end = false: no end is left for attention.read_end = false to close"
+    if encoder.kernel % 2 == 0:
+        yield f"encoder.kernel = {encoder.kernel}: must be odd, so that a filter has a middle"
+    if encoder.kind == "transformer" and encoder.hidden % encoder.heads:
+        yield f"encoder.heads = {encoder.heads}: does not divide encoder.hidden = {encoder.hidden}"
 
 
 def _decoder_misfits(model: ModelConfig) -> Iterator[str]:
@@ -327,10 +360,6 @@ def _decoder_misfits(model: ModelConfig) -> Iterator[str]:
         )
     if decoder.combine and decoder.order != "look-update-generate":
         yield 'decoder.combine = true: belongs to decoder.order = "look-update-generate"'
-    if not encoder.read_end and not model.attention.read_end:
-        yield "encoder.read_end = false: no end is left for attention.read_end = false to close"
-    if encoder.kernel % 2 == 0:
-        yield f"encoder.kernel = {encoder.kernel}: must be odd, so that a filter has a middle"
 
 
 def _picture_misfits(model: ModelConfig) -> Iterator[str]:
@@ -344,10 +373,9 @@ def _picture_misfits(model: ModelConfig) -> Iterator[str]:
 
 
 def _size_misfits(model: ModelConfig) -> Iterator[str]:
-    encoder, decoder, attention = model.encoder, model.decoder, model.attention
-    for name, part in (("encoder", encoder), ("decoder", decoder)):
-        if part.kind == "transformer" and part.hidden % part.heads:
-            yield f"{name}.heads = {part.heads}: does not divide {name}.hidden = {part.hidden}"
+    decoder, attention = model.decoder, model.attention
+    if decoder.kind == "transformer" and decoder.hidden % decoder.heads:
+        yield f"decoder.heads = {decoder.heads}: does not divide decoder.hidden = {decoder.hidden}"
     if model.tie != "none" and decoder.recurrent and decoder.read_out == "linear":
         yield f'tie = "{model.tie}": a linear read-out has no vector of a word\'s width; take another'
     if decoder.kind == "transformer" or decoder.source != "attention":
@@ -397,6 +425,11 @@ class TrainingConfig(Section):
     expected: float = Field(
         0.5, ge=0.0, le=1.0, description="hard attention: share of sentences that read the expectation"
     )
+    class_weights: Annotated[tuple[str, ...], Field(strict=False)] = Field(
+        (), description='classify: what a text counts by its label, as in ["neutral=3"]; or ["balanced"]'
+    )
+    start_from: str = Field("", description="classify: a model folder whose word vectors and reader to take")
+    hold_vectors: bool = Field(False, description="classify: the vectors of data.vectors are not trained")
     ema: Share = Field(0.0, description="use a moving average of the weights with this decay; 0: off")
     average: int = Field(0, ge=0, description="use the mean of the weights of the last validations; 0: off")
     validate_every: int = Field(0, ge=0, description="steps between validations; 0: once an epoch")
@@ -418,6 +451,9 @@ class TrainingConfig(Section):
     def _fits_together(self) -> Self:
         if self.ema and self.average:
             raise ValueError("ema and average: both average the weights; take one")
+        for text in self.class_weights:
+            if class_weight(text) is None and self.class_weights != (BALANCED,):
+                raise ValueError(f'class_weights = ["{text}"]: expected "label=weight", or only "{BALANCED}"')
         return self
 
 
@@ -468,4 +504,7 @@ class Recipe(Section):
             raise ValueError(f'task.kind = "caption": the world "{self.data.world.name}" has no pictures')
         if not sees and (scenes or self.data.pictures is not None):
             raise ValueError(f'task.kind = "{self.task.kind}": reads text, not pictures')
+        problems = list(label_misfits(self))
+        if problems:
+            raise ValueError("; ".join(problems))
         return self

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,14 @@ LET_GO = 64  # examples read before their pages leave the process again; each ma
 STALE = 3_600.0  # seconds after which an unfinished cache is one that was given up
 SIDES = ("source", "target")
 Array = npt.NDArray[Any]
+
+
+class Coder(Protocol):
+    """What turns the texts of a target into numbers: a tokeniser, or labels."""
+
+    def __len__(self) -> int: ...
+    def encode_all(self, lines: Sequence[str]) -> list[list[int]]: ...  # an end behind each
+    def to_json(self) -> str: ...
 
 
 class Tally(NamedTuple):
@@ -106,7 +114,7 @@ class Corpus:
 
 
 def open_corpus(
-    pairs: Pairs | Sequence[TextPair], source: Tokenizer, target: Tokenizer, data: DataConfig
+    pairs: Pairs | Sequence[TextPair], source: Tokenizer, target: Coder, data: DataConfig
 ) -> Corpus:
     """The corpus of these pairs: from its cache if there is a whole one, else tokenised now.
 
@@ -133,7 +141,7 @@ def open_corpus(
 
 
 def within(
-    pairs: Pairs | Sequence[TextPair], source: Tokenizer, target: Tokenizer, data: DataConfig
+    pairs: Pairs | Sequence[TextPair], source: Tokenizer, target: Coder, data: DataConfig
 ) -> tuple[list[TextPair], Tally]:
     """The texts of the pairs that `open_corpus` keeps: what is to be searched must not be longer either."""
     encoder = Encoder(source, target, data)
@@ -153,8 +161,8 @@ class Chunk(NamedTuple):
 class Encoder:
     """From pairs to numbers under the policy for long ones; keeps the tally."""
 
-    def __init__(self, source: Tokenizer, target: Tokenizer, data: DataConfig) -> None:
-        self.tokenizers = (source, target)
+    def __init__(self, source: Tokenizer, target: Coder, data: DataConfig) -> None:
+        self.tokenizers: tuple[Coder, Coder] = (source, target)
         self.data = data
         self.most = (data.max_source, data.max_target)
         self.tally = Tally()

@@ -7,7 +7,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -332,14 +332,28 @@ def _plain(value: object) -> str:
 
 
 def world_pairs(world: WorldConfig) -> dict[str, list[TextPair]]:
-    """The three splits of a phrase world, made in memory; no source sentence is in two of them."""
+    """The three splits of a world of texts, made in memory; no source sentence is in two of them."""
     from heedful.data.worlds import phrases
 
     sizes = {"test": world.test, "valid": world.valid, "train": world.train}
+    if world.name == "moods":
+        return _moods(world, sizes)
     stream = phrases.splits(
         sizes, world.seed, languages=world.languages, min_words=world.min_words, max_words=world.max_words
     )
     return {
         name: [TextPair(" ".join(p.source), " ".join(p.target), p.links) for p in pairs]
         for name, pairs in stream.items()
+    }
+
+
+def _moods(world: WorldConfig, sizes: dict[str, int]) -> dict[str, list[TextPair]]:
+    """Texts and labels; gold links lead from the words that decide to the label."""
+    from heedful.data.worlds.moods import SHORTEST, moods
+
+    shortest = max(SHORTEST, world.min_words)
+    drawn = moods(sum(sizes.values()), world.seed, world.classes, shortest, max(shortest, world.max_words))
+    return {
+        name: [TextPair(" ".join(m.words), m.label, tuple((at, 0) for at in m.gold)) for m in islice(drawn, size)]
+        for name, size in sizes.items()
     }

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from heedful.config import ModelConfig
+from heedful.models.classifier import Classifier
 from heedful.models.seq2seq import Seq2Seq
 
 
 def build(config: ModelConfig, source_size: int, target_size: int) -> Seq2Seq:
     """A freshly initialised model for vocabularies of these sizes; torch's seed decides the weights."""
     return Seq2Seq(config, source_size, target_size)
+
+
+def build_classifier(config: ModelConfig, words: int, labels: int) -> Classifier:
+    """The same for texts and labels."""
+    return Classifier(config, words, labels)

@@ -9,37 +9,23 @@ from jaxtyping import Bool, Int
 from torch import Generator, Tensor, nn
 
 from heedful.attention import PLAIN, Look, Watch
-from heedful.attention.types import without_last
 from heedful.config import ModelConfig
-from heedful.config.schema import RECURRENT, encoder_width
+from heedful.config.schema import encoder_width
 from heedful.data.batch import Padded, Regions, TextBatch
 from heedful.data.tokenizer import END, START
 from heedful.errors import ShapeError
-from heedful.layers.abs import AbsDecoder, EmbeddingEncoder
-from heedful.layers.convolution import ConvDecoder, ConvEncoder
+from heedful.layers.abs import AbsDecoder
+from heedful.layers.convolution import ConvDecoder
 from heedful.layers.copying import Copying
 from heedful.layers.dropout import Dropout
 from heedful.layers.embedding import word_vectors
-from heedful.layers.recurrent import RecurrentEncoder
 from heedful.layers.recurrent_decoder import RecurrentDecoder
-from heedful.layers.regions import RegionEncoder
 from heedful.layers.state import Read, State, Stepped, join_steps
-from heedful.layers.transformer import TransformerDecoder, TransformerEncoder
+from heedful.layers.transformer import TransformerDecoder
+from heedful.models.encoders import build_encoder, own_sites, read_words, without_end
 from heedful.record import Site
 
-Encoder = RecurrentEncoder | ConvEncoder | TransformerEncoder | EmbeddingEncoder | RegionEncoder
 Decoder = RecurrentDecoder | ConvDecoder | TransformerDecoder | AbsDecoder
-
-
-def _encoder(config: ModelConfig, given: int) -> Encoder:
-    kind = config.encoder.kind
-    if kind in RECURRENT:
-        return RecurrentEncoder(config.encoder, config.embedding, config.dropout)
-    if kind == "conv":
-        return ConvEncoder(config)
-    if kind == "regions":
-        return RegionEncoder(config, given)
-    return TransformerEncoder(config) if kind == "transformer" else EmbeddingEncoder(config)
 
 
 def _decoder(config: ModelConfig, embedding: nn.Embedding) -> Decoder:
@@ -71,7 +57,7 @@ class Seq2Seq(nn.Module):
         words = 1 if pictures else source_size
         self.embedding = target if config.tie == "all" else word_vectors(words, config.embedding)
         self.dropout = Dropout(config.dropout)
-        self.encoder = _encoder(config, source_size)
+        self.encoder = build_encoder(config, source_size)
         self.decoder = _decoder(config, target)
         if config.copying and source_size != target_size:
             raise ShapeError(
@@ -87,9 +73,8 @@ class Seq2Seq(nn.Module):
 
     @property
     def sites(self) -> tuple[Site, ...]:
-        own = self.encoder.sites if isinstance(self.encoder, TransformerEncoder) else ()
         pointer = () if self.copying is None else (self.copying.attention.site,)
-        return (*own, *self.decoder.sites, *pointer)
+        return (*own_sites(self.encoder), *self.decoder.sites, *pointer)
 
     @property
     def alignment(self) -> str | None:
@@ -106,21 +91,14 @@ class Seq2Seq(nn.Module):
     def readable(self, batch: TextBatch) -> Bool[Tensor, "batch key"]:
         """Which positions of the source the encoder reads."""
         keep = batch.source.keep
-        return keep if self.config.encoder.read_end else _without_end(keep)
+        return keep if self.config.encoder.read_end else without_end(keep)
 
     def read(self, batch: TextBatch, watch: Watch = PLAIN) -> Read:
         """What the encoder makes of the source."""
         keep = self.readable(batch)
-        read: Read
-        if isinstance(batch.source, Regions):
-            read = self.encoder(self.dropout(batch.source.vectors), keep)
-            return read
-        words = self.dropout(self.embedding(batch.source.ids))
-        if isinstance(self.encoder, TransformerEncoder):
-            read = self.encoder(words, keep, watch)
-        else:
-            read = self.encoder(words, keep)
-        return read
+        given = batch.source
+        words = given.vectors if isinstance(given, Regions) else self.embedding(given.ids)
+        return read_words(self.encoder, self.dropout(words), keep, watch)
 
     def encode(self, batch: TextBatch, watch: Watch = PLAIN) -> tuple[State, Mapping[str, Look]]:
         """Read the source; gives the state before the first word, and the encoder's own looks."""
@@ -173,12 +151,6 @@ class Seq2Seq(nn.Module):
             state = steps[-1].state
             own = steps[-1].logits[:, 0].detach().argmax(dim=-1)
         return join_steps(steps)
-
-
-def _without_end(keep: Bool[Tensor, "batch key"]) -> Bool[Tensor, "batch key"]:
-    """The source without its end token; one that has nothing else keeps it."""
-    inner = without_last(keep)
-    return torch.where(inner.any(dim=1, keepdim=True), inner, keep)
 
 
 def initialise_as_printed(model: nn.Module) -> None:

@@ -1,0 +1,120 @@
+"""The section [model.classifier], and what does not fit it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from heedful.config.section import RECURRENT, Section, Share
+
+if TYPE_CHECKING:
+    from heedful.config.schema import ModelConfig, Recipe
+
+BALANCED = "balanced"
+
+
+class ClassifierConfig(Section):
+    """From the states of all words to one vector, and from that to a label."""
+
+    pooling: Literal["attention", "mean", "max", "last"] = Field(
+        "attention", description="how the words' states become one; attention: see [model.attention]"
+    )
+    query: Literal["final", "learned"] = Field(
+        "learned", description="attention: what asks, the reader's final state or a learned vector"
+    )
+    form: Literal["plain", "zhou"] = Field(
+        "plain", description="zhou: directions are added, keys and what was read pass a tanh (Zhou 2016)"
+    )
+    dropout: Share = Field(0.3, description="share dropped of the one vector")
+    word_dropout: Share = Field(0.0, description="share of words that training reads as unknown")
+
+
+def class_weight(text: str) -> tuple[str, float] | None:
+    """A label and its weight from "label=weight"; None if it is none.
+
+    >>> class_weight("a=b=2.5"), class_weight("neutral"), class_weight("neutral=-1")
+    (('a=b', 2.5), None, None)
+    """
+    label, _, number = text.rpartition("=")
+    try:
+        weight = float(number)
+    except ValueError:
+        return None
+    return (" ".join(label.split()), weight) if label.strip() and 0 < weight < float("inf") else None
+
+
+def pooling_misfits(model: ModelConfig) -> Iterator[str]:
+    """Settings of a classifier that are right by themselves and have no meaning together."""
+    classifier, encoder = model.classifier, model.encoder
+    assert classifier is not None
+    if model.decoder != type(model.decoder)():
+        yield "decoder: a classifier writes nothing, so it has no such section"
+    if model.tie != "none" or model.copying:
+        yield "tie, copying: a classifier writes no words"
+    if classifier.pooling != "attention":
+        if classifier.form == "zhou":
+            yield f'classifier.form = "zhou": needs classifier.pooling = "attention", not "{classifier.pooling}"'
+        return
+    if classifier.query == "final" and encoder.kind not in RECURRENT:
+        yield (
+            f'classifier.query = "final": a {encoder.kind} encoder has no final state; take query = "learned"'
+        )
+    yield from _look_misfits(model)
+    if classifier.form == "zhou":
+        both = encoder.kind in RECURRENT and encoder.bidirectional
+        if not both or classifier.query != "learned" or model.attention.heads:
+            yield (
+                'classifier.form = "zhou": needs a recurrent encoder that reads from both ends, '
+                'classifier.query = "learned" and attention.heads = 0'
+            )
+
+
+def _look_misfits(model: ModelConfig) -> Iterator[str]:
+    from heedful.config.schema import encoder_width
+
+    attention, width = model.attention, encoder_width(model)
+    if attention.placement not in ("global", "uniform"):
+        yield (
+            f'attention.placement = "{attention.placement}": a classifier looks once, at all words;'
+            ' take "global" or "uniform"'
+        )
+    if attention.coverage:
+        yield "attention.coverage = true: a classifier looks once, so there is nothing to remember"
+    if attention.heads and width % attention.heads:
+        yield f"attention.heads = {attention.heads}: does not divide the encoder's width {width}"
+
+
+def label_misfits(recipe: Recipe) -> Iterator[str]:
+    """Settings of a whole recipe that only classifiers have, or that they cannot have."""
+    kind, data, training = recipe.task.kind, recipe.data, recipe.training
+    moods = data.world is not None and data.world.name == "moods"
+    if kind != "classify":
+        if recipe.model.classifier is not None:
+            yield f'task.kind = "{kind}": has no section [model.classifier]; that is for "classify"'
+        if moods:
+            yield f'task.kind = "{kind}": the world "moods" has labels; it is for "classify"'
+        own = {
+            "data.vectors": data.vectors,
+            "training.class_weights": training.class_weights,
+            "training.start_from": training.start_from,
+            "training.hold_vectors": training.hold_vectors,
+        }
+        for name in (name for name, value in own.items() if value):
+            yield f'{name}: only task.kind = "classify" knows it, not "{kind}"'
+        return
+    if recipe.model.classifier is None:
+        yield (
+            'task.kind = "classify": give a preset such as classify-learned, or a section [model.classifier]'
+        )
+    if data.world is not None and not moods:
+        yield f'task.kind = "classify": the world "{data.world.name}" has no labels; take "moods"'
+    if recipe.tokenizer.shared or recipe.tokenizer.target_kind != "same":
+        yield "tokenizer.shared, target_kind: labels are taken as they are, never cut"
+    if data.split_by == "target":
+        yield 'data.split_by = "target": that is the label, and each label would be in one split only'
+    if training.sampling or training.even:
+        yield "training.sampling, training.even: a classifier writes no words"
+    if training.hold_vectors and not data.vectors:
+        yield "training.hold_vectors = true: needs data.vectors, a file with word vectors"

@@ -1,0 +1,51 @@
+"""What reads, for every model that reads texts or pictures."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from heedful.attention import Watch
+from heedful.attention.types import without_last
+from heedful.config import ModelConfig
+from heedful.config.schema import RECURRENT
+from heedful.layers.abs import EmbeddingEncoder
+from heedful.layers.convolution import ConvEncoder
+from heedful.layers.recurrent import RecurrentEncoder
+from heedful.layers.regions import RegionEncoder
+from heedful.layers.state import Read
+from heedful.layers.transformer import TransformerEncoder
+from heedful.record import Site
+
+Encoder = RecurrentEncoder | ConvEncoder | TransformerEncoder | EmbeddingEncoder | RegionEncoder
+
+
+def build_encoder(config: ModelConfig, given: int) -> Encoder:
+    """`given`: of pictures, the width of a region's vector."""
+    kind = config.encoder.kind
+    if kind in RECURRENT:
+        return RecurrentEncoder(config.encoder, config.embedding, config.dropout)
+    if kind == "conv":
+        return ConvEncoder(config)
+    if kind == "regions":
+        return RegionEncoder(config, given)
+    return TransformerEncoder(config) if kind == "transformer" else EmbeddingEncoder(config)
+
+
+def read_words(
+    encoder: Encoder, words: Float[Tensor, "batch key input"], keep: Bool[Tensor, "batch key"], watch: Watch
+) -> Read:
+    """What an encoder makes of word vectors; only Transformers look while they read."""
+    read: Read = encoder(words, keep, watch) if isinstance(encoder, TransformerEncoder) else encoder(words, keep)
+    return read
+
+
+def own_sites(encoder: Encoder) -> tuple[Site, ...]:
+    return encoder.sites if isinstance(encoder, TransformerEncoder) else ()
+
+
+def without_end(keep: Bool[Tensor, "batch key"]) -> Bool[Tensor, "batch key"]:
+    """The source without its end token; one that has nothing else keeps it."""
+    inner = without_last(keep)
+    return torch.where(inner.any(dim=1, keepdim=True), inner, keep)
