@@ -20,6 +20,7 @@ VERBS = (
     "summarise",
     "reply",
     "transduce",
+    "classify",
     "bench",
     "trace",
     "show",

@@ -207,6 +207,22 @@ def caption(
     run(Asked(images or [], asked, out, show, raw, json, threads), model)
 
 
+@app.command()
+def classify(
+    files: Input = None,
+    *,
+    model: Model = None,
+    threads: Threads = 0,
+    json: Annotated[
+        bool, typer.Option("--json", help="One JSON object a line: all probabilities, the weight of each word.")
+    ] = False,
+) -> None:
+    """Say which label each text has, and how sure that is: one line in, one line out."""
+    from heedful.cli.classify import run
+
+    run(files or [], model, json, threads)
+
+
 @app.command("models")
 def list_models(
     json: Annotated[bool, typer.Option("--json", help="Everything their cards say.")] = False,

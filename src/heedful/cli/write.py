@@ -36,9 +36,9 @@ def write(
     how = ready.decoding.model_copy(update=dict(asked))
     if how.n_best > 1 and how.method == "greedy":
         how = how.model_copy(update={"method": "beam", "beam": max(how.beam, how.n_best)})
-    with writing(_count(files)) as tick:
+    with writing(count(files)) as tick:
         first = 1
-        for lines in _chunks(files):
+        for lines in chunks(files):
             if as_json:
                 for record in records(ready, lines, how, tick, first):
                     print(json.dumps(record, ensure_ascii=False))
@@ -49,14 +49,14 @@ def write(
             first += len(lines)
 
 
-def _count(files: Sequence[Path]) -> int | None:
+def count(files: Sequence[Path]) -> int | None:
     """How many lines there are to write; None where only the end of a pipe will tell."""
     if not files or not all(file.is_file() for file in files):
         return None
     return sum(1 for file in files for _ in read_lines(file))
 
 
-def _chunks(files: Sequence[Path]) -> Iterator[list[str]]:
+def chunks(files: Sequence[Path]) -> Iterator[list[str]]:
     """Lines in chunks; at a terminal each line by itself, so that one can talk with a model."""
     if not files and sys.stdin.isatty():
         print("one line at a time; end with Ctrl-D", file=sys.stderr)

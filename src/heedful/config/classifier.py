@@ -114,7 +114,11 @@ def label_misfits(recipe: Recipe) -> Iterator[str]:
         yield "tokenizer.shared, target_kind: labels are taken as they are, never cut"
     if data.split_by == "target":
         yield 'data.split_by = "target": that is the label, and each label would be in one split only'
+    if training.metric == "exact":
+        yield 'training.metric = "exact": of labels that is "accuracy"'
     if training.sampling or training.even:
         yield "training.sampling, training.even: a classifier writes no words"
+    if data.vectors and recipe.tokenizer.kind != "word":
+        yield f'data.vectors: are of words, so tokenizer.kind = "word", not "{recipe.tokenizer.kind}"'
     if training.hold_vectors and not data.vectors:
         yield "training.hold_vectors = true: needs data.vectors, a file with word vectors"

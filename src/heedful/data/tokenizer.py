@@ -136,6 +136,10 @@ class Tokenizer:
         """The words that `words` counts."""
         return self.decode(ids).split()
 
+    def names(self) -> list[str]:
+        """Every token by its id, in the library's spelling; of words that is their own."""
+        return [self._name(i) for i in range(len(self))]
+
     def __len__(self) -> int:
         return int(self._inner.get_vocab_size())
 

@@ -12,6 +12,7 @@ from heedful.evaluation.captions import (
     cider_tally,
     length_ratio_tally,
 )
+from heedful.evaluation.classes import accuracy_tally, macro_f1_tally, weighted_f1_tally
 from heedful.evaluation.moses import moses_bleu_tally
 from heedful.evaluation.rates import exact_tally, line_error_tally, symbol_error_tally, word_error_tally
 from heedful.evaluation.rouge import rouge_tallies
@@ -42,6 +43,9 @@ TALLIES: dict[str, Maker] = {
     "caption-rouge-l": caption_rouge_tally,
     "cider": cider_tally,
     "length-ratio": length_ratio_tally,
+    "accuracy": accuracy_tally,
+    "macro-f1": macro_f1_tally,
+    "weighted-f1": weighted_f1_tally,
 }
 
 

@@ -7,7 +7,7 @@ ratings. A new task is a file with a `KIND` in it and a line in `FILES`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
@@ -29,6 +29,7 @@ FILES = {
     "reply": "text",
     "transduce": "text",
     "caption": "caption",
+    "classify": "classify",
 }
 
 
@@ -58,6 +59,11 @@ class Opened(NamedTuple, Generic[A, M]):
         return hashlib.sha256((self.path / WEIGHTS).read_bytes()).hexdigest()
 
 
+def as_built(_: nn.Module) -> Sequence[str]:
+    """For models that begin with what torch's seed gives them."""
+    return ()
+
+
 class Started(NamedTuple):
     """What a training needs beside a model: its data, its vocabularies, and what is to be said of them."""
 
@@ -65,6 +71,7 @@ class Started(NamedTuple):
     words: Assets
     facts: Sequence[str]  # of one line
     notes: Sequence[str] = ()  # a line each
+    prepare: Callable[[Any], Sequence[str]] = as_built  # a new model before its first step; says what it did
 
 
 class Question(NamedTuple):

@@ -40,13 +40,14 @@ def _train(kind: Kind, recipe: Recipe, base: Path, out: Path, ears: Ears) -> Non
     started = kind.start(recipe, base, _words(kind, out) if going_on else None, ears)
     torch.manual_seed(recipe.training.seed % 2**63)
     model = kind.build(recipe, started.words)
+    begun = [] if going_on else started.prepare(model)
     if leads():
         if not going_on:
             (out / RECIPE).write_text(recipe_toml(recipe), encoding="utf-8")
             started.words.save(out)
         parameters = sum(p.numel() for p in model.parameters())
         ears.say(", ".join([*started.facts, f"{parameters:,} parameters"]))
-        for line in started.notes:
+        for line in [*started.notes, *begun]:
             ears.say(line)
     outcome = train(
         started.task,
@@ -96,11 +97,16 @@ def anchored(loaded: Loaded) -> Recipe:
     """The recipe with data files that can be found from anywhere, as the model folder keeps it."""
 
     def found(name: str) -> str:
-        return name if name.startswith(PREFIX) else str((loaded.base / name).absolute())
+        return name if not name or name.startswith(PREFIX) else str((loaded.base / name).absolute())
 
-    data = loaded.recipe.data
-    files = {split: tuple(map(found, getattr(data, split))) for split in ("train", "valid", "test")}
-    return loaded.recipe.model_copy(update={"data": data.model_copy(update=files)})
+    data, training = loaded.recipe.data, loaded.recipe.training
+    files: dict[str, object] = {
+        split: tuple(map(found, getattr(data, split))) for split in ("train", "valid", "test")
+    }
+    files["vectors"] = found(data.vectors)
+    start = {"start_from": found(training.start_from)}
+    update = {"data": data.model_copy(update=files), "training": training.model_copy(update=start)}
+    return loaded.recipe.model_copy(update=update)
 
 
 def _done_before(loaded: Loaded, out: Path) -> bool:

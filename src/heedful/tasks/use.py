@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from heedful.attention import PLAIN, Detail, Watch
 from heedful.config import DataConfig, DecodingConfig, Recipe
+from heedful.data.tokenizer import Tokenizer
 from heedful.decoding import Ensemble, Hypothesis
 from heedful.errors import DataError, ModelError
 from heedful.models import Writer, quickest
@@ -56,7 +57,7 @@ def ready_of(opened: Sequence[TextModel], int8: bool = False, threads: int = 0) 
     models: list[Writer] = [quickest(o.model) if int8 else o.model for o in opened]
     writer = Ensemble(models) if len(models) > 1 else models[0]
     recipe = first.recipe
-    limits = _limits([o.recipe for o in opened])
+    limits = limits_of([o.recipe for o in opened])
     threads = threads or processors()
     where = first.path / RECIPE
     return Ready(name, writer, first.words, recipe.decoding, recipe.task.kind, limits, where, threads)
@@ -67,7 +68,7 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _limits(recipes: Sequence[Recipe]) -> DataConfig:
+def limits_of(recipes: Sequence[Recipe]) -> DataConfig:
     """The lengths that every one of the models can take, and the policy of the first."""
     source = min(_longest_source(recipe) for recipe in recipes)
     target = min(max(recipe.data.max_target, LONGEST) for recipe in recipes)
@@ -103,7 +104,19 @@ def fitting(ready: Ready, lines: Sequence[str], first: int = 1, say: Say = aloud
     One line of 100,000 words would hold up all the others, or take all memory. `first` is the number of the
     first line, for what is said.
     """
-    limits, most, source = ready.limits, ready.limits.max_source, ready.words.source
+    return no_longer(lines, ready.words.source, ready.limits, ready.recipe, first, say)
+
+
+def no_longer(
+    lines: Sequence[str],
+    source: Tokenizer,
+    limits: DataConfig,
+    recipe: Path,
+    first: int = 1,
+    say: Say = aloud,
+) -> list[str]:
+    """The same under any limits; `recipe` is where they are said."""
+    most = limits.max_source
     kept = []
     for number, line in enumerate(lines, first):
         # a character gives four tokens at most: bytes
@@ -113,7 +126,7 @@ def fitting(ready: Ready, lines: Sequence[str], first: int = 1, say: Say = aloud
             continue
         what = f'line {number} ("{line[:20]}…") has {count:,} tokens, more than the {most:,} that are read'
         if limits.longer == "refuse":
-            raise DataError(f'{what}; data.longer = "cut" or "skip" in {ready.recipe} goes on')
+            raise DataError(f'{what}; data.longer = "cut" or "skip" in {recipe} goes on')
         cut = limits.longer == "cut"
         say(f"{what}: {f'only the first {most:,} are' if cut else 'it is left out'}")
         kept.append(source.cut(line, most) if cut else "")
