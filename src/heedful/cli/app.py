@@ -392,7 +392,13 @@ def show(
         ),
     ] = None,
     *,
-    view: Annotated[str, typer.Option(help="alignment, lines, heads, steps, beam or photo.")] = "alignment",
+    view: Annotated[
+        str | None,
+        typer.Option(
+            help="alignment, lines, heads, steps, beam, photo or words (default: words for a label, else alignment).",
+            show_default=False,
+        ),
+    ] = None,
     site: Site = None,
     head: Head = None,
     pieces: Annotated[bool, typer.Option("--pieces", help="Pieces as the model reads them.")] = False,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from heedful.errors import TraceError, nearest
 from heedful.record import Trace, pharaoh, to_csv, to_npz, trace_links
 
-VIEWS = ("alignment", "lines", "heads", "steps", "beam", "photo")
+VIEWS = ("alignment", "lines", "heads", "steps", "beam", "photo", "words")
 EXPORTS = (".csv", ".npz", ".links")
 PAGE = ".html"
 
@@ -16,7 +16,7 @@ PAGE = ".html"
 class Chosen(NamedTuple):
     """Which picture, and of what."""
 
-    view: str
+    view: str | None  # None: what is usual for the trace
     site: str | None
     head: int | None
     words: bool
@@ -24,9 +24,11 @@ class Chosen(NamedTuple):
 
 
 def run(file: Path, out: Path | None, chosen: Chosen) -> None:
-    if chosen.view not in VIEWS:
+    if chosen.view is not None and chosen.view not in VIEWS:
         raise TraceError(f'--view "{chosen.view}": no such view; {nearest(chosen.view, VIEWS)}')
     trace = Trace.load(file)
+    if chosen.view is None:
+        chosen = chosen._replace(view=usual(trace, chosen.site))
     if out is None:
         _print(trace, chosen)
     elif out.suffix in EXPORTS:
@@ -39,7 +41,7 @@ def run(file: Path, out: Path | None, chosen: Chosen) -> None:
         draw(
             trace,
             out,
-            chosen.view,
+            chosen.view or "alignment",
             site=chosen.site,
             head=chosen.head,
             words=chosen.words,
@@ -47,18 +49,30 @@ def run(file: Path, out: Path | None, chosen: Chosen) -> None:
         )
 
 
+def usual(trace: Trace, site: str | None) -> str:
+    """Shaded words where one look makes a label of a text, else the matrix."""
+    pools = [looks.site for looks in trace.sites if looks.kind == "pool"]
+    return "words" if (site or trace.alignment) in pools else "alignment"
+
+
 def _print(trace: Trace, chosen: Chosen) -> None:
     from rich.console import Console
 
     from heedful.view import alignment_text
+    from heedful.view.shaded import shaded, shaded_text
 
-    if chosen.view not in ("alignment",):
+    if chosen.view not in ("alignment", "words"):
         raise TraceError(f"{chosen.view} is drawn to a file: add -o {chosen.view}.png")
     console = Console(highlight=False)
+    blocks = "utf" in console.encoding.lower()
+    if chosen.view == "words":
+        seen = shaded(trace, chosen.site, chosen.head, words=chosen.words)
+        console.print(shaded_text(seen, console.width, blocks), end="", soft_wrap=True)
+        return
     text = alignment_text(
         trace,
         console.width,
-        "utf" in console.encoding.lower(),
+        blocks,
         site=chosen.site,
         head=chosen.head,
         words=chosen.words,
@@ -71,6 +85,11 @@ def _page(trace: Trace, out: Path, chosen: Chosen) -> None:
     """The page has all there is to see: the options say what it shows first."""
     from heedful.view.page import link, write_page
 
+    if chosen.view == "words":
+        from heedful.view.shaded import write_shaded
+
+        write_shaded(trace, out, chosen.site, words=chosen.words)
+        return
     if chosen.view not in ("alignment", "lines", "photo"):
         raise TraceError(
             f"--view {chosen.view}: the page has no such view; draw it with -o {chosen.view}.png"

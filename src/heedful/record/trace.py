@@ -303,7 +303,7 @@ class Trace(_Part):
         """A site by its name; without one, that of the alignment."""
         wanted = site or self.alignment
         if wanted is None:
-            raise TraceError(f"{self.model.name} has no attention: its decoder never looks back")
+            raise TraceError(f"{self.model.name} has no attention: it never looks back at what it read")
         known = {looks.site: looks for looks in self.sites}
         if wanted not in known:
             raise TraceError(f'the trace has no site "{wanted}"; {nearest(wanted, known)}')

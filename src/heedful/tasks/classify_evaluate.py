@@ -31,6 +31,7 @@ class LabelEvaluation(NamedTuple):
     outputs: list[str]
     references: list[str]
     unseen: frozenset[str]  # labels of these texts that training never saw
+    main: str = "accuracy"  # the metric to compare by
     unit: str = "texts"
 
     @property
@@ -73,8 +74,8 @@ class LabelEvaluation(NamedTuple):
         }
 
     def against(self, other: LabelEvaluation) -> Comparison:
-        """Paired bootstrap by accuracy."""
-        return paired_bootstrap(self.outputs, other.outputs, self.references, metric="accuracy")
+        """Paired bootstrap by the first metric asked for."""
+        return paired_bootstrap(self.outputs, other.outputs, self.references, metric=self.main)
 
 
 def texts_of(opened: Labeller, files: Sequence[str], split: str) -> list[TextPair]:
@@ -107,6 +108,8 @@ def evaluated(folders: Sequence[Path], asked: Question) -> LabelEvaluation:
     p = torch.stack([probabilities(m.model, m.words.source.encode_all(lines), threads) for m in models])
     outputs = [names[best] for best in p.mean(dim=0).argmax(dim=1).tolist()]
     references = [plain_label(pair.target) for pair in pairs]
-    metrics = evaluate(list(asked.metrics) or list(FIGURES), outputs, references)
+    asked_for = list(asked.metrics) or list(FIGURES)
+    metrics = evaluate(asked_for, outputs, references)
     unseen = frozenset(references) - frozenset(names)
-    return LabelEvaluation("+".join(m.name for m in models), metrics, outputs, references, unseen)
+    name = "+".join(m.name for m in models)
+    return LabelEvaluation(name, metrics, outputs, references, unseen, asked_for[0])

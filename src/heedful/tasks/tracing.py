@@ -58,7 +58,7 @@ class Reading(NamedTuple):
 
 def trace_line(opened: TextModel, wanted: Wanted, how: DecodingConfig) -> Trace:
     """Search an output for a line (or take the one given), and record how the model wrote it."""
-    line = _edited_line(wanted)
+    line = edited_line(wanted)
     ids = opened.words.source.encode(line)
     reading = Reading(pad([ids]), side_of(ids, opened.words.source, line))
     return traced(opened, reading, wanted, how, _by_token(wanted, opened, ids))
@@ -165,7 +165,7 @@ def side_of(
     return Side(text=text, tokens=tokens, words=words, reference=reference)
 
 
-def _edited_line(wanted: Wanted) -> str:
+def edited_line(wanted: Wanted) -> str:
     """The line with words replaced or erased."""
     edits = [edit for edit in wanted.edits if edit.op == "source"]
     words = wanted.line.split()
@@ -193,13 +193,17 @@ def _prefix(wanted: Wanted, target: Tokenizer) -> list[int]:
 
 def _by_token(wanted: Wanted, opened: TextModel, source: Sequence[int]) -> Gold | None:
     """Gold links between tokens: those of words, for every pair of their pieces."""
-    if wanted.gold is None:
-        return None
-    read = opened.words.source.words(source)
     written = wanted.target if wanted.target is not None else wanted.reference
-    if written is None:
+    if wanted.gold is None or written is None:
         return wanted.gold
     wrote = opened.words.target.words(opened.words.target.encode(written))
-    links = set(wanted.gold.sure)
+    return gold_by_token(wanted.gold, opened.words.source.words(source), wrote)
+
+
+def gold_by_token(gold: Gold | None, read: Sequence[int], wrote: Sequence[int]) -> Gold | None:
+    """Links between the tokens of both sides, given the word of each."""
+    if gold is None:
+        return None
+    links = set(gold.sure)
     pairs = [(s, t) for s, ws in enumerate(read) for t, wt in enumerate(wrote) if (ws, wt) in links]
     return Gold(sure=pairs)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from heedful.attention import Detail, Look, Watch
 from heedful.attention import Edit as Change
@@ -26,6 +26,7 @@ from heedful.record.trace import Level
 
 LIKELY = 8  # words shown for each step
 SOURCE = "source"  # what the encoder made of each position
+Side = Literal["target", "source"]
 
 
 class Captured(NamedTuple):
@@ -84,9 +85,27 @@ def _site(
     tensors: dict[str, Packed],
 ) -> Looks:
     look = stepped.looks[site.id]
+    asks: Side = "source" if site.id.startswith("enc.") else "target"
+    reads: Side = "target" if site.kind == "self" and asks == "target" else "source"
+    more = None
+    if detail == "full" or (detail == "steps" and site.id == model.alignment):
+        more = More(_values(model, site, look, stepped), _mask(model, site, stepped, batch))
+    return packed_site(site, look, (asks, reads), tensors, more)
+
+
+class More(NamedTuple):
+    """What is kept of a site beside its weights: what was mixed, (1, key, head, width), and may be read."""
+
+    values: Tensor
+    mask: Tensor
+
+
+def packed_site(
+    site: Site, look: Look, sides: tuple[Side, Side], tensors: dict[str, Packed], more: More | None
+) -> Looks:
+    """One site of a single item for a trace; its arrays go into `tensors`. `sides`: what asks, what is read."""
     assert look.weights is not None
-    asks = "source" if site.id.startswith("enc.") else "target"
-    reads = "target" if site.kind == "self" and asks == "target" else "source"
+    asks, reads = sides
     query, key = asks[0].upper(), reads[0].upper()
 
     def keep(name: str, tensor: Tensor, *dims: str) -> str:
@@ -99,20 +118,19 @@ def _site(
 
     named = {"weight": keep("weight", look.weights[0], query, "H", key)}
     extra: dict[str, str] = {}
-    if detail == "full" or (detail == "steps" and site.id == model.alignment):
+    if more is not None:
         assert look.scores is not None
         assert look.query is not None
         assert look.context is not None
         named["score"] = keep("score", look.scores[0], query, "H", key)
         named["query"] = keep("query", look.query[0], query, "d")
         named["context"] = keep("context", look.context[0], query, "H", "d")
-        named["value"] = keep("value", _values(model, site, look, stepped)[0], key, "H", "d")
+        named["value"] = keep("value", more.values[0], key, "H", "d")
         for name in ("centre", "sample"):
             if name in look.extra:
                 extra[name] = keep(name, look.extra[name][0].float(), query, "H")
-        mask = _mask(model, site, stepped, batch)
-        if not bool(mask.all()):
-            named["mask"] = keep("mask", mask, key)
+        if not bool(more.mask.all()):
+            named["mask"] = keep("mask", more.mask, key)
     return site_looks(site, asks=asks, reads=reads, extra=extra, **named)
 
 
@@ -126,8 +144,13 @@ def _values(model: Seq2Seq, site: Site, look: Look, stepped: Stepped) -> Tensor:
         return stepped.state.memory[site.id].values
     if site.id in stepped.state.cache:
         return stepped.state.cache[site.id].values
-    assert isinstance(model.encoder, TransformerEncoder)
-    layer = next(layer for layer in model.encoder.layers if layer.self_site == site.id)
+    return encoder_values(model.encoder, site, look)
+
+
+def encoder_values(encoder: nn.Module, site: Site, look: Look) -> Tensor:
+    """The same of a site of a Transformer that reads."""
+    assert isinstance(encoder, TransformerEncoder)
+    layer = next(layer for layer in encoder.layers if layer.self_site == site.id)
     given = look.query  # a layer reads what it asks with
     assert given is not None
     return layer.self_attention.prepare(given, torch.ones(given.shape[:2], dtype=torch.bool)).values

@@ -39,7 +39,10 @@ def replay(trace: Trace, parameters: Parameters) -> Checks:
     """The largest differences between the trace and what its model's parameters give in plain loops."""
     if trace.detail == "weights":
         raise TraceError("a trace of weights alone cannot be replayed: make one with --detail steps or full")
-    replayer = _Replay(trace, parameters)
+    from heedful.trace.replay_label import LabelReplay  # made from the class below
+
+    make = LabelReplay if trace.model.settings.get("classifier") else Replay
+    replayer = make(trace, parameters)
     found = check(trace)
     score, softmax, context = 0.0, 0.0, 0.0
     for looks in trace.sites:
@@ -61,7 +64,9 @@ def replay(trace: Trace, parameters: Parameters) -> Checks:
     )
 
 
-class _Replay:
+class Replay:
+    """The equations of encoder-decoders."""
+
     def __init__(self, trace: Trace, parameters: Parameters) -> None:
         self.trace, self.parameters = trace, parameters
         self.settings = trace.model.settings
@@ -89,7 +94,7 @@ class _Replay:
         assert looks.context is not None
         where = self._module(looks)
         settings = attention_settings(trace, looks)
-        queries = trace.array(looks.query).tolist()
+        queries = self._queries(looks)
         keys = self._keys(looks, queries)
         values = self._values(looks, queries)
         recorded = [trace.array(looks.score), trace.array(looks.weight), trace.by_head(looks.context)]
@@ -129,6 +134,11 @@ class _Replay:
         if len(parts) == 2:  # cross.N of a convolutional decoder
             return f"decoder.looks.{parts[1]}"
         return "decoder.attention"
+
+    def _queries(self, looks: Looks) -> Rows:
+        assert looks.query is not None
+        queries: Rows = self.trace.array(looks.query).tolist()
+        return queries
 
     def _keys(self, looks: Looks, queries: Rows) -> Rows:
         return queries if looks.kind == "self" else self.source

@@ -14,6 +14,7 @@ from heedful.errors import TraceError, nearest
 from heedful.record import Matrix, Trace, entropy_ratio
 from heedful.view.labels import families
 from heedful.view.photo import panels
+from heedful.view.shaded import shaded, shaded_figure
 from heedful.whole import whole
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def draw(
         raise TraceError(f"{path}: cannot draw as {path.suffix!r}; {nearest(path.suffix, FORMATS)}")
     table = (
         None
-        if view in ("steps", "beam", "photo")
+        if view in ("steps", "beam", "photo", "words")
         else trace.table(site, head, words=words, specials=specials)
     )
     makers: dict[str, Callable[[], Figure]] = {
@@ -55,6 +56,7 @@ def draw(
         "steps": lambda: steps(trace),
         "beam": lambda: beam(trace),
         "photo": lambda: panels(trace, site, head, smooth),
+        "words": lambda: shaded_figure(shaded(trace, site, head, words=words)),
     }
     matplotlib.use("Agg")
     from matplotlib import pyplot
