@@ -214,7 +214,8 @@ def classify(
     model: Model = None,
     threads: Threads = 0,
     json: Annotated[
-        bool, typer.Option("--json", help="One JSON object a line: all probabilities, the weight of each word.")
+        bool,
+        typer.Option("--json", help="One JSON object a line: all probabilities, the weight of each word."),
     ] = False,
 ) -> None:
     """Say which label each text has, and how sure that is: one line in, one line out."""
@@ -395,7 +396,7 @@ def show(
     view: Annotated[
         str | None,
         typer.Option(
-            help="alignment, lines, heads, steps, beam, photo or words (default: words for a label, else alignment).",
+            help="alignment, lines, heads, steps, beam, photo or words (default: the trace's usual one).",
             show_default=False,
         ),
     ] = None,

@@ -11,9 +11,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from heedful.errors import DataError, ModelError, nearest
+from heedful.errors import DataError, nearest
 from heedful.evaluation.alignment import alignment_error
-from heedful.record import Links, graded, read_links
+from heedful.record import read_links
 
 
 def score_links(found: Path, gold: Path, base: int, as_json: bool) -> None:
@@ -39,11 +39,9 @@ def run(
     seed: int,
     as_json: bool,
 ) -> None:
-    from heedful.studies.measure import TESTS, Asked, measure
+    from heedful.studies.measure import TESTS, Asked, items_of, measure
     from heedful.tasks.bundled import find
-    from heedful.tasks.evaluate import pairs_of
     from heedful.tasks.folder import open_model
-    from heedful.tasks.kind import FILES
 
     unknown = [
         f'--test "{name}": no such test; {nearest(name, (*TESTS, "all", "none"))}'
@@ -54,13 +52,7 @@ def run(
         raise DataError("\n".join(unknown))
     (folder,) = find(models, "translate")[:1]
     opened = open_model(folder)
-    if FILES[opened.recipe.task.kind] != "text":
-        task = opened.recipe.task.kind
-        raise ModelError(f"{opened.name} was trained to {task}: there is no measure of its looks yet")
-    pairs = pairs_of(folder, data, split)
-    known = _gold(gold, base, pairs)
-    if limit:
-        pairs, known = pairs[:limit], None if known is None else known[:limit]
+    pairs, known = items_of(opened, data, split, gold, base, limit)
     chosen = TESTS if "all" in tests else () if "none" in tests else tests or TESTS[:-1]
     console = Console(highlight=False)
 
@@ -75,15 +67,6 @@ def run(
     show(console, found)
 
 
-def _gold(path: Path | None, base: int, pairs: Sequence[Any]) -> list[Links] | None:
-    """Gold links from a file, or those the data itself has (worlds)."""
-    if path is not None:
-        return read_links(path, base)
-    if pairs and all(pair.links is not None for pair in pairs):
-        return [graded(pair.links) for pair in pairs]
-    return None
-
-
 def show(console: Console, found: Mapping[str, Any]) -> None:
     console.print(f"{found['model']}: {found['sentences']:,} sentences")
     table = Table("where it looks", "", box=None, pad_edge=False)
@@ -96,15 +79,16 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
         _show_tests(console, found["tests"])
         for sentence in verdicts(found["tests"]):
             console.print(f"- {sentence}")
-        console.print("Weights say where the model read from, not why it wrote what it wrote.", style="dim")
+        console.print("Weights say where the model read from, not why it said what it said.", style="dim")
 
 
 def _show_gold(console: Console, gold: Mapping[str, Any]) -> None:
-    table = Table("against gold", "AER", "precision", "recall", box=None, pad_edge=False)
-    for name in ("naive", "shift", "diagonal"):
-        row = gold[name]
-        table.add_row(name, *(f"{row[key]:.2f}" for key in ("aer", "precision", "recall")))
-    console.print(table)
+    readings = {name: row for name, row in gold.items() if isinstance(row, Mapping)}
+    if readings:
+        table = Table("against gold", "AER", "precision", "recall", box=None, pad_edge=False)
+        for name, row in readings.items():
+            table.add_row(name, *(f"{row[key]:.2f}" for key in ("aer", "precision", "recall")))
+        console.print(table)
     mass, even = gold["mass on gold"], gold["mass on gold, uniform"]
     console.print(f"weight on gold words {mass:.1%} (uniform weights: {even:.1%})")
 
@@ -122,28 +106,26 @@ def _rows(tests: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     for name, found in tests.get("correlation", {}).items():
         told = f"sd {found['sd']:.2f}, significant in {found['significant']:.0%}"
         yield f"T1 rank correlation, {name}", f"{found['mean']:.3f}", told
+    decision = tests["decision"]
     largest = f"largest weight {tests['largest weight']:.2f}"
     if "permutation" in tests:
         found = tests["permutation"]["median TVD"]
-        yield "T2 weights permuted: change of the next word", f"{found['mean']:.3f}", largest
+        yield f"T2 weights permuted: change of the {decision}", f"{found['mean']:.3f}", largest
     if "uniform" in tests:
         found = tests["uniform"]["TVD"]
-        yield "T3 weights uniform: change of the next word", f"{found['mean']:.3f}", largest
+        yield f"T3 weights uniform: change of the {decision}", f"{found['mean']:.3f}", largest
     if "outputs" in tests:
         own = tests["outputs"]["as it is"]
-        for name, op in (("uniform", "uniform"), ("permuted", "permute")):
-            yield (
-                f"T3 BLEU, every step {name}" if op == "uniform" else f"T2 BLEU, every step {name}",
-                f"{tests['outputs'][op]:.1f}",
-                f"as it is {own:.1f}",
-            )
+        for test, name, op in (("T3", "uniform", "uniform"), ("T2", "permuted", "permute")):
+            value = f"{tests['outputs'][op]:.1f}"
+            yield f"{test} {tests['quality']}, all weights {name}", value, f"as it is {own:.1f}"
     if "counterfactual" in tests:
         found = tests["counterfactual"]["largest JSD within 0.01"]
-        yield "T4 other weights, same word: how far", f"{found['mean']:.3f}", "at most 0.693"
+        yield f"T4 other weights, same {decision}: how far", f"{found['mean']:.3f}", "at most 0.693"
     if "erasure" in tests:
         table = tests["erasure"]["decision changes"]
         best, other = table["both"] + table["only the best"], table["both"] + table["only the random one"]
-        yield "T5 largest weight erased: word changes", f"{best:.1%}", f"a random one {other:.1%}"
+        yield f"T5 largest weight erased: {decision} changes", f"{best:.1%}", f"a random one {other:.1%}"
         for name, order in tests["erasure"]["until it changes"].items():
             share = "–" if order["share erased"] is None else f"{order['share erased']:.1%}"
             yield f"T5 erased until it changes, by {name}", share, f"never in {order['never changed']:.1%}"
@@ -156,16 +138,17 @@ def _rows(tests: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 def verdicts(tests: Mapping[str, Any]) -> Iterator[str]:
     """What the numbers say, in words."""
+    decision = tests["decision"]
     if "permutation" in tests:
         value = tests["permutation"]["median TVD"]["mean"]
-        how = "hardly changes" if value < 0.1 else "changes" if value < 0.3 else "changes a great deal"
-        yield f"Shuffling the weights {how} what comes next ({value:.2f} of 1)."
+        how = "hardly changes" if value < 0.1 else "changes" if value < 0.3 else "greatly changes"
+        yield f"Shuffling the weights {how} the {decision} ({value:.2f} of 1)."
     if "erasure" in tests:
         orders = {k: v["share erased"] for k, v in tests["erasure"]["until it changes"].items()}
         if all(value is not None for value in orders.values()):
             best = min(orders, key=lambda name: orders[name])
             yield (
-                f"Erasing by {best} changes the word soonest ({orders[best]:.0%} of the weights,"
+                f"Erasing by {best} changes the {decision} soonest ({orders[best]:.0%} of the weights,"
                 f" by chance {orders['random']:.0%})."
             )
     if "correlation" in tests:
@@ -190,4 +173,4 @@ def verdicts(tests: Mapping[str, Any]) -> Iterator[str]:
         many = (
             "Quite other weights would have led" if value > 0.3 else "Only weights much alike would have led"
         )
-        yield f"{many} to the same word (distance {value:.2f} of at most 0.69)."
+        yield f"{many} to the same {decision} (distance {value:.2f} of at most 0.69)."

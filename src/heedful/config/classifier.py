@@ -55,7 +55,7 @@ def pooling_misfits(model: ModelConfig) -> Iterator[str]:
         yield "tie, copying: a classifier writes no words"
     if classifier.pooling != "attention":
         if classifier.form == "zhou":
-            yield f'classifier.form = "zhou": needs classifier.pooling = "attention", not "{classifier.pooling}"'
+            yield 'classifier.form = "zhou": needs classifier.pooling = "attention"'
         return
     if classifier.query == "final" and encoder.kind not in RECURRENT:
         yield (
@@ -88,27 +88,36 @@ def _look_misfits(model: ModelConfig) -> Iterator[str]:
 
 def label_misfits(recipe: Recipe) -> Iterator[str]:
     """Settings of a whole recipe that only classifiers have, or that they cannot have."""
+    return _of_classifiers(recipe) if recipe.task.kind == "classify" else _of_others(recipe)
+
+
+def _moods(recipe: Recipe) -> bool:
+    return recipe.data.world is not None and recipe.data.world.name == "moods"
+
+
+def _of_others(recipe: Recipe) -> Iterator[str]:
     kind, data, training = recipe.task.kind, recipe.data, recipe.training
-    moods = data.world is not None and data.world.name == "moods"
-    if kind != "classify":
-        if recipe.model.classifier is not None:
-            yield f'task.kind = "{kind}": has no section [model.classifier]; that is for "classify"'
-        if moods:
-            yield f'task.kind = "{kind}": the world "moods" has labels; it is for "classify"'
-        own = {
-            "data.vectors": data.vectors,
-            "training.class_weights": training.class_weights,
-            "training.start_from": training.start_from,
-            "training.hold_vectors": training.hold_vectors,
-        }
-        for name in (name for name, value in own.items() if value):
-            yield f'{name}: only task.kind = "classify" knows it, not "{kind}"'
-        return
+    if recipe.model.classifier is not None:
+        yield f'task.kind = "{kind}": has no section [model.classifier]; that is for "classify"'
+    if _moods(recipe):
+        yield f'task.kind = "{kind}": the world "moods" has labels; it is for "classify"'
+    own = {
+        "data.vectors": data.vectors,
+        "training.class_weights": training.class_weights,
+        "training.start_from": training.start_from,
+        "training.hold_vectors": training.hold_vectors,
+    }
+    for name in (name for name, value in own.items() if value):
+        yield f'{name}: only task.kind = "classify" knows it, not "{kind}"'
+
+
+def _of_classifiers(recipe: Recipe) -> Iterator[str]:
+    data, training = recipe.data, recipe.training
     if recipe.model.classifier is None:
         yield (
             'task.kind = "classify": give a preset such as classify-learned, or a section [model.classifier]'
         )
-    if data.world is not None and not moods:
+    if data.world is not None and not _moods(recipe):
         yield f'task.kind = "classify": the world "{data.world.name}" has no labels; take "moods"'
     if recipe.tokenizer.shared or recipe.tokenizer.target_kind != "same":
         yield "tokenizer.shared, target_kind: labels are taken as they are, never cut"

@@ -61,7 +61,9 @@ class Labels:
         """A label's place; one that training never saw is refused."""
         found = self._numbers.get(plain_label(label))
         if found is None:
-            raise DataError(f'the label "{plain_label(label)}" is not in the training data; {self.nearest(label)}')
+            raise DataError(
+                f'the label "{plain_label(label)}" is not in the training data; {self.nearest(label)}'
+            )
         return found
 
     def nearest(self, label: str) -> str:

@@ -354,6 +354,8 @@ def _moods(world: WorldConfig, sizes: dict[str, int]) -> dict[str, list[TextPair
     shortest = max(SHORTEST, world.min_words)
     drawn = moods(sum(sizes.values()), world.seed, world.classes, shortest, max(shortest, world.max_words))
     return {
-        name: [TextPair(" ".join(m.words), m.label, tuple((at, 0) for at in m.gold)) for m in islice(drawn, size)]
+        name: [
+            TextPair(" ".join(m.words), m.label, tuple((at, 0) for at in m.gold)) for m in islice(drawn, size)
+        ]
         for name, size in sizes.items()
     }

@@ -1,4 +1,4 @@
-"""Word vectors from a file: GloVe's text (word, numbers) or fastText's .vec (the same below a line of sizes)."""
+"""Word vectors from a file: GloVe's text (a word, its numbers) or fastText's .vec (below a line of sizes)."""
 
 from __future__ import annotations
 

@@ -34,7 +34,9 @@ def accuracy_tally(outputs: Sequence[str], references: References) -> Tally:
     """How many labels in a hundred are right."""
     answers = one_each("accuracy", outputs, references)
     rows = [[output == answer, 1] for output, answer in zip(outputs, answers, strict=True)]
-    return Tally("accuracy", np.array(rows, np.float64), percent, f"classes:{len(_classes(outputs, answers))}")
+    return Tally(
+        "accuracy", np.array(rows, np.float64), percent, f"classes:{len(_classes(outputs, answers))}"
+    )
 
 
 def f1_tally(name: str, mean: Means, signature: str) -> Maker:

@@ -98,7 +98,8 @@ class Pooling(nn.Module):
         """What asks, and what it will ask; Zhou 2016 compares with `tanh(h)` and reads `h`."""
         keys, values = read.keys, read.values
         if self.added:
-            values = values.unflatten(-1, (2, -1)).sum(dim=-2)
+            forward, backward = values.chunk(2, dim=-1)
+            values = forward + backward
             keys = torch.tanh(values)
         if self.query is None:
             query = last_states(read.keys, read.keep, self.directions)

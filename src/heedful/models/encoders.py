@@ -37,7 +37,9 @@ def read_words(
     encoder: Encoder, words: Float[Tensor, "batch key input"], keep: Bool[Tensor, "batch key"], watch: Watch
 ) -> Read:
     """What an encoder makes of word vectors; only Transformers look while they read."""
-    read: Read = encoder(words, keep, watch) if isinstance(encoder, TransformerEncoder) else encoder(words, keep)
+    read: Read = (
+        encoder(words, keep, watch) if isinstance(encoder, TransformerEncoder) else encoder(words, keep)
+    )
     return read
 
 

@@ -37,6 +37,36 @@ class Probe(Protocol):
     def outcome(self, weights: Tensor) -> Tensor: ...  # (row, k, head, key) -> (row, k, class)
 
 
+Decision = tuple[int, int]  # which sentence, which step of it
+
+
+class Decided(Probe, Protocol):
+    """A probe that knows whose decisions its rows are."""
+
+    @property
+    def sentences(self) -> list[int]: ...
+    @property
+    def step(self) -> int: ...
+
+
+class Subject(Protocol):
+    """A model and what it decided about some sentences: all that the tests of `examine.py` know of a task."""
+
+    @property
+    def decision(self) -> str: ...  # what is decided, in words
+    @property
+    def quality(self) -> str: ...  # the name of the figure in `outputs`
+    @property
+    def sources(self) -> Sequence[Sequence[int]]: ...  # in ids, the end token last
+    def chosen(self, each: int, seed: int) -> list[set[int]]: ...  # steps of each sentence, drawn
+    def probes(self, steps: Sequence[set[int]]) -> Iterator[Decided]: ...
+    def again(self, decisions: Sequence[Decision], sources: Sequence[Sequence[int]]) -> Tensor:
+        """The distribution of each decision when this is read in place of its sentence: (row, class)."""
+
+    def saliency(self, decisions: Sequence[Decision]) -> list[Tensor]: ...  # of every position, summing to 1
+    def outputs(self, seed: int) -> dict[str, float]: ...  # as it is, and with weights uniform and permuted
+
+
 @dataclass(frozen=True)
 class TextProbe:
     """One step of each of some sentences."""

@@ -174,7 +174,9 @@ class ClassifyTask:
         figures = {"loss": float(surprise.mean())}
         figures |= {name: evaluate([name], outputs, references)[0].value for name in self.figures}
         rows = zip(self.valid, references, outputs, strict=True)
-        return Validation(figures, [Shown(pair.source, gold, said) for pair, gold, said in islice(rows, SHOWN)])
+        return Validation(
+            figures, [Shown(pair.source, gold, said) for pair, gold, said in islice(rows, SHOWN)]
+        )
 
 
 class ClassifyKind:

@@ -101,7 +101,9 @@ def evaluated(folders: Sequence[Path], asked: Question) -> LabelEvaluation:
     names = first.words.labels.names
     for other in models[1:]:
         if other.words.labels.names != names:
-            raise ModelError(f"{first.name} and {other.name} have different labels, so they cannot judge as one")
+            raise ModelError(
+                f"{first.name} and {other.name} have different labels, so they cannot judge as one"
+            )
     pairs = texts_of(first, asked.data, asked.split)
     lines = [pair.source for pair in pairs]
     threads = asked.threads or processors()

@@ -25,7 +25,7 @@ Begin = Callable[[Classifier], Sequence[str]]
 
 
 def beginning(recipe: Recipe, base: Path, words: Tokenizer) -> Begin:
-    """What is to be done to a new model. Files are read now, so that what is wrong with them is said first."""
+    """What is to be done to a new model. Files are read now, so that their faults are told first."""
     first = _from_model(recipe, base, words) if recipe.training.start_from else None
     second = _from_file(recipe, base, words) if recipe.data.vectors else None
     given = [begin for begin in (first, second) if begin is not None]
@@ -60,7 +60,9 @@ def _from_model(recipe: Recipe, base: Path, words: Tokenizer) -> Begin:
     folder = locate_folder(recipe.training.start_from, base)
     other: Labeller = open_model(folder)
     if other.recipe.task.kind != "classify":
-        raise ModelError(f"training.start_from: {folder} was trained to {other.recipe.task.kind}, not to classify")
+        raise ModelError(
+            f"training.start_from: {folder} was trained to {other.recipe.task.kind}, not to classify"
+        )
     places = {name: i for i, name in enumerate(other.words.source.names())}
     theirs = other.model.state_dict()
     both = [(i, places[name]) for i, name in enumerate(words.names()) if name in places]
@@ -73,7 +75,9 @@ def _from_model(recipe: Recipe, base: Path, words: Tokenizer) -> Begin:
         if wrong:
             changed = [line for line in differences(other.recipe, recipe) if line.startswith(READER)]
             listed = "\n".join(f"  - {line}" for line in changed)
-            raise ModelError(f"training.start_from: the reader of {folder} is not of this recipe's shape:\n{listed}")
+            raise ModelError(
+                f"training.start_from: the reader of {folder} is not of this recipe's shape:\n{listed}"
+            )
         for name, tensor in mine.items():
             if name != VECTORS:
                 tensor.copy_(theirs[name])

@@ -7,7 +7,6 @@ from heedful.errors import DataError, TraceError
 from heedful.record import Model, Side, Token, Trace
 from heedful.tasks.classify import Labeller
 from heedful.tasks.folder import RECIPE
-from heedful.tasks.text import check_text
 from heedful.tasks.tracing import Wanted, edited_line, gold_by_token, side_of
 from heedful.tasks.use import limits_of, no_longer
 from heedful.trace import check
@@ -19,11 +18,8 @@ def trace_text(opened: Labeller, wanted: Wanted) -> Trace:
     """Judge a text (or take the label given), and record how."""
     if any(edit.op == "prefix" for edit in wanted.edits):
         raise TraceError("prefix: a label is not written word by word; --target takes one as given")
-    check_text(wanted.line)
     words, model = opened.words, opened.model
-    (line,) = no_longer(
-        [edited_line(wanted)], words.source, limits_of([opened.recipe]), opened.path / RECIPE
-    )
+    (line,) = no_longer([edited_line(wanted)], words.source, limits_of([opened.recipe]), opened.path / RECIPE)
     if not line.strip():
         raise DataError("nothing of the text is left to trace")
     ids = words.source.encode(line)

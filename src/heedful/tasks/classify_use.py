@@ -62,7 +62,8 @@ def classified(
     ids = words.source.encode_all([lines[i] for i in full])
     for i, row in zip(full, ids, strict=True):
         if all(token in (UNK, END) for token in row):
-            say(f'line {first + i} ("{lines[i][:20]}"): the model knows none of its words; its label is a guess')
+            what = f'line {first + i} ("{lines[i][:20]}")'
+            say(f"{what}: the model knows none of its words; its label is a guess")
     site = opened.model.alignment
     watch = Watch(Detail.WEIGHTS, frozenset({site})) if weights and site is not None else PLAIN
     found: list[Found | None] = [None] * len(lines)

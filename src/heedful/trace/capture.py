@@ -103,7 +103,7 @@ class More(NamedTuple):
 def packed_site(
     site: Site, look: Look, sides: tuple[Side, Side], tensors: dict[str, Packed], more: More | None
 ) -> Looks:
-    """One site of a single item for a trace; its arrays go into `tensors`. `sides`: what asks, what is read."""
+    """One site of a single item, its arrays put into `tensors`. `sides`: what asks, and what is read."""
     assert look.weights is not None
     asks, reads = sides
     query, key = asks[0].upper(), reads[0].upper()

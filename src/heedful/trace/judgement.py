@@ -66,9 +66,7 @@ def _likeliest(logp: Tensor, names: Sequence[str], count: int) -> list[Top]:
     return [Top(id=i, text=names[i], logp=value) for value, i in rows if value > float("-inf")]
 
 
-def _site(
-    model: Classifier, site: Site, said: Judged, detail: Level, tensors: dict[str, Packed]
-) -> Looks:
+def _site(model: Classifier, site: Site, said: Judged, detail: Level, tensors: dict[str, Packed]) -> Looks:
     look, pooling = said.looks[site.id], site.id == model.alignment
     sides: tuple[Side, Side] = ("target", "source") if pooling else ("source", "source")
     more = None
@@ -95,9 +93,13 @@ def label_lattice(model: Classifier, source: Padded, names: Sequence[str]) -> li
         scores = model.again(said.asked.times(len(places)), watch)[0].log_softmax(dim=-1)
         apart = (scores.exp() - own).abs().sum(dim=-1) / 2
         for row, place in enumerate(places.tolist()):
-            top = [t.model_copy(update={"logp": round(t.logp, 5)}) for t in _likeliest(scores[row], names, SHOWN)]
+            top = [
+                t.model_copy(update={"logp": round(t.logp, 5)}) for t in _likeliest(scores[row], names, SHOWN)
+            ]
             tvd = round(float(apart[row]), 6)
-            found.append(WhatIf.model_validate({"op": op, "step": 0, "position": place, "tvd": tvd, "top": top}))
+            found.append(
+                WhatIf.model_validate({"op": op, "step": 0, "position": place, "tvd": tvd, "top": top})
+            )
     return found
 
 

@@ -1,6 +1,6 @@
 """A text whose label was found by one look: its words, shaded by their weights, beside the likeliest labels.
 
-Shades are shares of the largest weight, so that long texts can be read too; numbers are the weights themselves.
+Shades are shares of the largest weight, so that long texts can be read too; numbers are the weights.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WIDE, LINE = 9.0, 0.62  # inches: of a figure, of a line of words in it
 
 
 class Shaded(NamedTuple):
-    """What is shown: words with their weights, which of them are gold, and labels with their probabilities."""
+    """What is shown: words with their weights, which are gold, and labels with their probabilities."""
 
     words: list[str]
     weights: list[float]
@@ -62,10 +62,12 @@ def shaded(
     table = trace.table(site, head, words=words, specials=specials)
     if trace.looks(site).asks != "target" or len(table.rows) != 1:
         raise TraceError(
-            f"words: shades a text that has one label, but here {len(table.rows)} tokens ask; take --view alignment"
+            f"words: shades a text that has one label, but here {len(table.rows)} tokens ask;"
+            " take --view alignment"
         )
     step = trace.steps[0]
-    top = [(t.text, math.exp(t.logp)) for t in step.top[:LABELS]] or [(trace.target.text, math.exp(step.logp))]
+    top = [(t.text, math.exp(t.logp)) for t in step.top[:LABELS]]
+    top = top or [(trace.target.text, math.exp(step.logp))]
     weights = [float(weight) for weight in table.weights[0]]
     return Shaded(table.columns, weights, frozenset(c for _, c in table.gold), top, trace.target.text)
 
@@ -141,7 +143,7 @@ def _written(axes: Axes, seen: Shaded, lines: list[list[int]], tall: float) -> N
     from matplotlib import colormaps
 
     figure = axes.figure
-    renderer = figure.canvas.get_renderer()
+    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
     inch = figure.dpi
     axes.set(xlim=(0, WIDE), ylim=(tall, 0))
     for row, line in enumerate(lines):
@@ -182,7 +184,11 @@ def shaded_html(trace: Trace, site: str | None = None, *, words: bool = True, sp
     """A page of its own: the words, each head's words, the labels, every number; nothing is fetched."""
     seen = shaded(trace, site, words=words, specials=specials)
     count = trace.looks(site).heads
-    heads = [shaded(trace, site, head, words=words, specials=specials) for head in range(count)] if count > 1 else []
+    heads = (
+        [shaded(trace, site, head, words=words, specials=specials) for head in range(count)]
+        if count > 1
+        else []
+    )
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     title = html.escape(f"{seen.said}: {trace.source.text}")
     parts = [
@@ -192,8 +198,8 @@ def shaded_html(trace: Trace, site: str | None = None, *, words: bool = True, sp
         *(f"<h2>Head {n}</h2><p class='text'>{_spans(head)}</p>" for n, head in enumerate(heads)),
         _numbers(seen),
         f'<p class="dim">{LEGEND.replace("numbers: weight in hundredths", "numbers: weights")}'
-        f"{'; ringed: words that decide' if seen.gold else ''}. Weights say where the model read from, not why it"
-        " said what it said.</p>",
+        f"{'; ringed: words that decide' if seen.gold else ''}. Weights say where the model read from,"
+        " not why it said what it said.</p>",
     ]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -210,13 +216,16 @@ def _spans(seen: Shaded) -> str:
     for at, (word, share, weight) in enumerate(zip(seen.words, seen.shades, seen.weights, strict=True)):
         ring = " gold" if at in seen.gold else ""
         colour = f"background: rgba(38, 115, 191, {0.7 * share:.3f})"
-        made.append(f'<span class="word{ring}" style="{colour}">{html.escape(word)}<small>{weight:.2f}</small></span>')
+        made.append(
+            f'<span class="word{ring}" style="{colour}">{html.escape(word)}<small>{weight:.2f}</small></span>'
+        )
     return " ".join(made)
 
 
 def _labels(seen: Shaded) -> str:
     rows = "".join(
-        f'<tr><th>{html.escape(name)}</th><td class="n">{p:.3f}</td><td><meter value="{p:.4f}"></meter></td></tr>'
+        f'<tr><th>{html.escape(name)}</th><td class="n">{p:.3f}</td>'
+        f'<td><meter value="{p:.4f}"></meter></td></tr>'
         for name, p in seen.labels
     )
     return f"<h2>Labels</h2><table>{rows}</table>"
@@ -233,7 +242,9 @@ def _numbers(seen: Shaded) -> str:
     )
 
 
-def write_shaded(trace: Trace, path: Path, site: str | None = None, *, words: bool = True, specials: bool = False) -> None:
+def write_shaded(
+    trace: Trace, path: Path, site: str | None = None, *, words: bool = True, specials: bool = False
+) -> None:
     """Write the page. Either all of it is written or nothing."""
     text = shaded_html(trace, site, words=words, specials=specials)
     with whole(path, TraceError) as draft:
