@@ -68,7 +68,7 @@ def run(
 
 
 def show(console: Console, found: Mapping[str, Any]) -> None:
-    console.print(f"{found['model']}: {found['sentences']:,} sentences")
+    console.print(f"{found['model']}: {found['sentences']:,} {found['unit']}")
     table = Table("where it looks", "", box=None, pad_edge=False)
     for name, value in found["looks"].items():
         table.add_row(name, f"{value:.1%}")
@@ -83,7 +83,7 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
 
 
 def _show_gold(console: Console, gold: Mapping[str, Any]) -> None:
-    readings = {name: row for name, row in gold.items() if isinstance(row, Mapping)}
+    readings = {name: row for name, row in gold.items() if isinstance(row, Mapping) and "aer" in row}
     if readings:
         table = Table("against gold", "AER", "precision", "recall", box=None, pad_edge=False)
         for name, row in readings.items():
@@ -91,6 +91,9 @@ def _show_gold(console: Console, gold: Mapping[str, Any]) -> None:
         console.print(table)
     mass, even = gold["mass on gold"], gold["mass on gold, uniform"]
     console.print(f"weight on gold words {mass:.1%} (uniform weights: {even:.1%})")
+    for name, value in gold.items():
+        if isinstance(value, float) and not name.startswith("mass"):
+            console.print(f"{name} {value:.1%}")
 
 
 def _show_tests(console: Console, tests: Mapping[str, Any]) -> None:

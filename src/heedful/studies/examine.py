@@ -137,7 +137,7 @@ def _correlations(subject: Subject, steps: Sequence[set[int]]) -> dict[str, Any]
     kept = {
         "weight": [w[: len(m)][m] for w, m in zip(weights, real, strict=True)],
         "gradient": [g[m] for g, m in zip(gradients, real, strict=True)],
-        "leave-one-out": [o[m] for o, m in zip(left_out, real, strict=True)],
+        "leave-one-out": [o[: len(m)][m] for o, m in zip(left_out, real, strict=True)],
     }
     pairs = (("weight", "gradient"), ("weight", "leave-one-out"), ("gradient", "leave-one-out"))
     return {f"{a} and {b}": correlation(kept[a], kept[b])._asdict() for a, b in pairs}

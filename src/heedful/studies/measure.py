@@ -11,7 +11,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from heedful.data.readers import TextPair
 from heedful.errors import DataError, ModelError, TraceError
 from heedful.record import Links, graded
 from heedful.studies.examine import TESTS, Asked, honesty
@@ -20,18 +19,18 @@ from heedful.tasks.kind import FILES, Opened
 
 __all__ = ["TESTS", "Asked", "Items", "items_of", "measure"]
 
-WAYS = {"text": "measure_text", "classify": "measure_label"}  # by the file of a task
+WAYS = {"text": "measure_text", "caption": "measure_caption", "classify": "measure_label"}  # by a task's file
 
 
 class Way(Protocol):
     """What a task says of its looks."""
 
-    def items(self, opened: Any, data: Sequence[str], split: str) -> list[TextPair]: ...
+    unit: str  # what its items are
+
+    def items(self, opened: Any, data: Sequence[str], split: str) -> list[Any]: ...
     def gold(self, path: Path, base: int) -> list[Links]: ...
-    def looks(
-        self, opened: Any, pairs: Sequence[TextPair], gold: Sequence[Links] | None
-    ) -> dict[str, Any]: ...
-    def subject(self, opened: Any, pairs: Sequence[TextPair]) -> Subject: ...
+    def looks(self, opened: Any, items: Sequence[Any], gold: Sequence[Links] | None) -> dict[str, Any]: ...
+    def subject(self, opened: Any, items: Sequence[Any]) -> Subject: ...
 
 
 def way_of(opened: Opened[Any, Any]) -> Way:
@@ -45,7 +44,7 @@ def way_of(opened: Opened[Any, Any]) -> Way:
 class Items(NamedTuple):
     """What is measured on, and the gold links of each item where they are known."""
 
-    pairs: list[TextPair]
+    pairs: list[Any]
     gold: list[Links] | None
 
 
@@ -58,8 +57,8 @@ def items_of(
     known: list[Links] | None = None
     if gold is not None:
         known = way.gold(gold, base)
-    elif pairs and all(pair.links is not None for pair in pairs):
-        known = [graded(pair.links or ()) for pair in pairs]
+    elif pairs and all(getattr(pair, "links", None) is not None for pair in pairs):
+        known = [graded(pair.links) for pair in pairs]
     if not limit:
         return Items(pairs, known)
     return Items(pairs[:limit], None if known is None else known[:limit])
@@ -67,7 +66,7 @@ def items_of(
 
 def measure(
     opened: Opened[Any, Any],
-    pairs: Sequence[TextPair],
+    pairs: Sequence[Any],
     asked: Asked,
     gold: Sequence[Links] | None = None,
 ) -> dict[str, Any]:
@@ -77,7 +76,8 @@ def measure(
         raise TraceError(f"{opened.name} has no attention: it never looks back at what it read")
     if gold is not None and len(gold) != len(pairs):
         raise DataError(f"{len(pairs):,} pairs, but {len(gold):,} lines of gold links")
-    found = {"model": opened.name, "sentences": len(pairs), **way.looks(opened, pairs, gold)}
+    found = {"model": opened.name, "sentences": len(pairs), "unit": way.unit}
+    found |= way.looks(opened, pairs, gold)
     if asked.tests:
         found["tests"] = honesty(way.subject(opened, pairs), asked)
     return found

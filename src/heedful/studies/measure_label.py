@@ -137,11 +137,13 @@ class LabelSubject:
 class LabelWay:
     """Texts in, labels out."""
 
+    unit = "texts"
+
     def items(self, opened: Labeller, data: Sequence[str], split: str) -> list[TextPair]:
         return texts_of(opened, data, split)
 
     def gold(self, path: Path, base: int) -> list[Links]:
-        """Of each text, a line each, the numbers of the words that decide, as `heedful world moods` has them."""
+        """Of each text, a line each, the numbers of the words that decide, as the world of moods has them."""
         found = []
         for number, line in enumerate(read_lines(path), 1):
             cells = line.split()

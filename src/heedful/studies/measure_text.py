@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -130,13 +129,10 @@ class TextSubject:
         return chosen_steps(self.corpus, each, seed)
 
     def probes(self, steps: Sequence[set[int]]) -> Iterator[TextProbe]:
-        some = [i for i, mine in enumerate(steps) if mine]
-        part = Corpus([self.corpus.sources[i] for i in some], [self.corpus.written[i] for i in some])
-        for probe in text_probes(self.opened.model, part, [steps[i] for i in some]):
-            yield replace(probe, sentences=[some[i] for i in probe.sentences])
+        return text_probes(self.opened.model, self.corpus, steps)
 
     def again(self, decisions: Sequence[Decision], sources: Sequence[Sequence[int]]) -> Tensor:
-        return scored(self.opened.model, sources, [self.corpus.written[s][:t] for s, t in decisions])
+        return scored(self.opened.model, self.corpus, decisions, sources)
 
     def saliency(self, decisions: Sequence[Decision]) -> list[Tensor]:
         return saliency(self.opened.model, self.corpus, decisions)
@@ -160,6 +156,8 @@ class TextSubject:
 
 class TextWay:
     """Sentences in, sentences out."""
+
+    unit = "sentences"
 
     def items(self, opened: TextModel, data: Sequence[str], split: str) -> list[TextPair]:
         return pairs_of(opened.path, data, split)

@@ -14,7 +14,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from heedful.attention import Detail, Look, Override, Watch
-from heedful.data.batch import TextBatch, pad
+from heedful.data.batch import Padded, Regions, TextBatch, pad
 from heedful.data.tokenizer import END, START
 from heedful.decoding.words import banned
 from heedful.layers.state import Copied, State, Stepped
@@ -108,6 +108,20 @@ class Corpus:
     sources: Sequence[Sequence[int]]
     written: Sequence[Sequence[int]]
 
+    def read(self, rows: Sequence[int], sources: Sequence[Sequence[int]]) -> Padded | Regions:
+        """What a model reads when these stand for the sentences of `rows`."""
+        return pad(sources)
+
+    def batch(self, rows: Sequence[int]) -> TextBatch:
+        """Sentences as they are, to be written as the model wrote them."""
+        target = pad([[START, *self.written[row]] for row in rows])
+        return TextBatch(self.read(rows, [self.sources[row] for row in rows]), target)
+
+    def special(self, batch: TextBatch) -> Tensor:
+        """(row, key): no part of what was said, such as the end token."""
+        lengths = batch.source.lengths
+        return torch.arange(batch.source.keep.shape[1]) == (lengths - 1)[:, None]
+
 
 def chosen_steps(corpus: Corpus, per_sentence: int, seed: int) -> list[set[int]]:
     """For each sentence some steps, drawn; all of them where there are no more. The end is no decision."""
@@ -124,7 +138,8 @@ def text_probes(
 ) -> Iterator[TextProbe]:
     """The chosen decisions, those of one batch and step together."""
     assert model.alignment is not None
-    order = sorted(range(len(corpus.sources)), key=lambda i: len(corpus.sources[i]))
+    some = [i for i, mine in enumerate(steps) if mine]
+    order = sorted(some, key=lambda i: len(corpus.sources[i]))
     for first in range(0, len(order), batch_size):
         rows = order[first : first + batch_size]
         yield from _batch(model, corpus, steps, rows)
@@ -134,13 +149,12 @@ def _batch(model: Seq2Seq, corpus: Corpus, steps: Sequence[set[int]], rows: list
     site = model.alignment
     assert site is not None
     written = pad([corpus.written[row] for row in rows]).ids
-    batch = TextBatch(pad([corpus.sources[row] for row in rows]))
+    batch = corpus.batch(rows)
     with torch.no_grad():
         state, _ = model.encode(batch)
     last = torch.full((len(rows),), model.first)
     open_ = state.memory[site].keep
-    ends = batch.source.lengths - 1
-    special = torch.arange(open_.shape[1]) == ends[:, None]
+    special = corpus.special(batch)
     watch = Watch(Detail.WEIGHTS, frozenset({site}))
     for t in range(max(max(steps[row], default=0) for row in rows) + 1):
         with torch.no_grad():
@@ -165,15 +179,19 @@ def _batch(model: Seq2Seq, corpus: Corpus, steps: Sequence[set[int]], rows: list
         state, last = stepped.state, written[:, t]
 
 
-def scored(model: Seq2Seq, sources: Sequence[Sequence[int]], prefixes: Sequence[Sequence[int]]) -> Tensor:
-    """The distribution behind each prefix when these sources are read: (row, word)."""
+def scored(
+    model: Seq2Seq, corpus: Corpus, decisions: Sequence[Decision], sources: Sequence[Sequence[int]]
+) -> Tensor:
+    """The distribution of each decision when this is read in place of its sentence: (row, word)."""
+    prefixes = [corpus.written[sentence][:step] for sentence, step in decisions]
     order = sorted(range(len(sources)), key=lambda i: (len(sources[i]), len(prefixes[i])))
     found: list[tuple[int, Tensor]] = []
     for first in range(0, len(order), 200):
         rows = order[first : first + 200]
         target = pad([[START, *prefixes[row], END] for row in rows])
         with torch.no_grad():
-            stepped = model.score(TextBatch(pad([sources[row] for row in rows]), target))
+            read = corpus.read([decisions[row][0] for row in rows], [sources[row] for row in rows])
+            stepped = model.score(TextBatch(read, target))
             at = torch.tensor([len(prefixes[row]) for row in rows])
             p = banned(one_step(stepped, at)).softmax(dim=-1)
         found += zip(rows, p, strict=True)
@@ -215,9 +233,7 @@ def _slopes(
         assert look.weights is not None
         return Override(look.weights.detach()) if site in sites else None
 
-    batch = TextBatch(
-        pad([corpus.sources[row] for row in rows]), pad([[START, *corpus.written[row]] for row in rows])
-    )
+    batch = corpus.batch(rows)
     assert batch.target is not None
     for number in range(max(len(steps[row]) for row in rows)):
         at = torch.tensor([steps[row][min(number, len(steps[row]) - 1)] for row in rows])
@@ -234,7 +250,10 @@ def _slopes(
 
 
 def _from_vectors(model: Seq2Seq, batch: TextBatch, watch: Watch) -> tuple[Stepped, Tensor]:
-    """The batch scored, and the source's word vectors, to which gradients lead."""
+    """The batch scored, and the source's word vectors (or regions), to which gradients lead."""
+    if isinstance(batch.source, Regions):
+        seen = batch.source.vectors.detach().requires_grad_()
+        return model.score(TextBatch(Regions(seen, batch.source.keep), batch.target), watch), seen
     vectors: list[Tensor] = []
 
     def hear(_: nn.Module, __: object, out: Tensor) -> Tensor:
