@@ -149,8 +149,7 @@ def test_a_probe_answers_as_a_single_edit_does(tmp_path: Path, preset: str) -> N
 def test_sources_are_scored_behind_their_prefixes(tmp_path: Path, changes: dict[str, object]) -> None:
     opened = small.folder(tmp_path / "m", small.preset("cgru", **changes))
     corpus = corpus_of(opened)
-    prefixes = [written[:2] for written in corpus.written]
-    p = scored(opened.model, corpus.sources, prefixes)
+    p = scored(opened.model, corpus, [(row, 2) for row in range(len(LINES))], corpus.sources)
     for row, line in enumerate(LINES):
         trace = trace_line(opened, Wanted(line, "weights"), DecodingConfig(max_length=7))
         if len(trace.steps) > 2:

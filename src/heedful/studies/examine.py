@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Generator, Tensor
@@ -22,8 +22,13 @@ from heedful.studies.honesty import (
     uniform,
 )
 from heedful.studies.probe import Decision, Subject
+from heedful.tasks.use import processors
+from heedful.tasks.writing import side_by_side
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # of the source, erased or kept (DeYoung 2020)
+GROUP = 50  # sentences whose decisions are looked at together
+LEFT_OUT = 40  # decisions whose sources are left out word by word together
+T = TypeVar("T")
 TESTS = ("correlation", "permutation", "uniform", "erasure", "words", "counterfactual")
 Say = Callable[[str], None]
 
@@ -40,6 +45,25 @@ class Asked:
     say: Say = field(default=lambda _: None)
 
 
+def _each(count: int, work: Callable[[int], T]) -> list[T]:
+    """Parts of the work side by side, as many threads as there are processors; answers in order."""
+    found: dict[int, T] = {}
+
+    def one(part: int) -> None:
+        with torch.no_grad():  # a thread's own affair
+            found[part] = work(part)
+
+    side_by_side(one, range(count), processors())
+    return [found[part] for part in range(count)]
+
+
+def _groups(subject: Subject, steps: Sequence[set[int]]) -> list[list[set[int]]]:
+    """The decisions in parts, sentences of like length together: of each part the steps, none elsewhere."""
+    order = sorted((i for i, mine in enumerate(steps) if mine), key=lambda i: len(subject.sources[i]))
+    parts = [set(order[first : first + GROUP]) for first in range(0, len(order), GROUP)]
+    return [[mine if i in part else set() for i, mine in enumerate(steps)] for part in parts]
+
+
 @torch.no_grad()
 def honesty(subject: Subject, asked: Asked) -> dict[str, Any]:
     """The tests on decisions drawn from what the model itself decided."""
@@ -49,9 +73,8 @@ def honesty(subject: Subject, asked: Asked) -> dict[str, Any]:
         "decision": subject.decision,
         "quality": subject.quality,
     }
-    rng = Generator().manual_seed(asked.seed)
     asked.say("decisions")
-    found |= _gather(subject, steps, asked, rng)
+    found |= _gather(subject, steps, asked)
     if {"permutation", "uniform"} & set(asked.tests):
         asked.say("whole outputs")
         found["outputs"] = subject.outputs(asked.seed)
@@ -67,18 +90,37 @@ def honesty(subject: Subject, asked: Asked) -> dict[str, Any]:
     return found
 
 
-def _gather(subject: Subject, steps: Sequence[set[int]], asked: Asked, rng: Generator) -> dict[str, Any]:
-    """T2, T3 and T5, decision by decision."""
-    permuted, even, largest = [], [], []
-    erased: list[Erased] = []
-    for probe in subject.probes(steps):
-        largest.append(probe.weights.mean(dim=1).amax(dim=-1))
-        if "permutation" in asked.tests:
-            permuted.append(permutation(probe, rng))
-        if "uniform" in asked.tests:
-            even.append(uniform(probe))
-        if "erasure" in asked.tests:
-            erased.append(erasure(probe, rng))
+class _Gathered(NamedTuple):
+    """What was seen at some decisions."""
+
+    largest: list[Tensor]
+    permuted: list[Tensor]
+    even: list[Tensor]
+    erased: list[Erased]
+
+
+def _gather(subject: Subject, steps: Sequence[set[int]], asked: Asked) -> dict[str, Any]:
+    """T2, T3 and T5, decision by decision; every part draws from a seed of its own."""
+    groups = _groups(subject, steps)
+
+    def some(part: int) -> _Gathered:
+        rng = Generator().manual_seed(asked.seed + 1_000 * part)
+        found = _Gathered([], [], [], [])
+        for probe in subject.probes(groups[part]):
+            found.largest.append(probe.weights.mean(dim=1).amax(dim=-1))
+            if "permutation" in asked.tests:
+                found.permuted.append(permutation(probe, rng))
+            if "uniform" in asked.tests:
+                found.even.append(uniform(probe))
+            if "erasure" in asked.tests:
+                found.erased.append(erasure(probe, rng))
+        return found
+
+    parts = _each(len(groups), some)
+    largest = [one for part in parts for one in part.largest]
+    permuted = [one for part in parts for one in part.permuted]
+    even = [one for part in parts for one in part.even]
+    erased = [one for part in parts for one in part.erased]
     found: dict[str, Any] = {"largest weight": float(torch.cat(largest).mean())}
     if permuted:
         found["permutation"] = {"median TVD": _spread(torch.cat(permuted))}
@@ -145,23 +187,27 @@ def _correlations(subject: Subject, steps: Sequence[set[int]]) -> dict[str, Any]
 
 def _left_out(subject: Subject, decisions: Sequence[Decision], own: Sequence[Tensor]) -> list[Tensor]:
     """For each decision and source position the TVD when that token is not there."""
-    found = []
-    for first in range(0, len(decisions), 40):
-        some = decisions[first : first + 40]
+    firsts = range(0, len(decisions), LEFT_OUT)
+
+    def some(part: int) -> list[Tensor]:
+        found, first = [], firsts[part]
+        mine = decisions[first : first + LEFT_OUT]
         sources: list[list[int]] = []
         asked: list[Decision] = []
-        for decision in some:
+        for decision in mine:
             source = list(subject.sources[decision[0]])
             for at in range(len(source)):
                 sources.append(source[:at] + source[at + 1 :] or [END])
                 asked.append(decision)
         p = subject.again(asked, sources)
         start = 0
-        for place, (sentence, _) in enumerate(some):
+        for place, (sentence, _) in enumerate(mine):
             count = len(subject.sources[sentence])
             found.append(tvd(p[start : start + count], own[first + place]))
             start += count
-    return found
+        return found
+
+    return [one for part in _each(len(firsts), some) for one in part]
 
 
 def _words(subject: Subject, asked: Asked) -> dict[str, Any]:

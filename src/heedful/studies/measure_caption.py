@@ -137,8 +137,8 @@ class CaptionWay:
         written = Shots(opened, items).write(Watch(Detail.WEIGHTS, frozenset({site})))
         looked = [h.looks[site].mean(dim=1).double().numpy() for h in written]
         found: dict[str, Any] = {"looks": looking(looked)}
-        if any(item.things for item in items):
-            known = pointing(opened, items)
+        known = pointing(opened, items) if any(item.things for item in items) else {}
+        if known:
             found["gold"] = {
                 "mass on gold": known.pop("weight in region"),
                 "mass on gold, uniform": known.pop("weight in region, uniform"),

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from heedful.attention import Detail, Watch
 from heedful.data.batch import TextBatch
 from heedful.data.worlds.scenes import Box, ground
-from heedful.errors import DataError, TraceError
+from heedful.errors import TraceError
 from heedful.tasks.caption import Captioner, Item, regions, sighted
 from heedful.tasks.writing import searched
 from heedful.vision.features import Features
@@ -41,12 +41,12 @@ class Pointed(NamedTuple):
 
 
 def pointing(opened: Captioner, items: Sequence[Item]) -> dict[str, Any]:
-    """Hits and mass over all words with gold boxes; accuracy is the mean over different words."""
+    """Hits and mass over all words with gold boxes; nothing, where no caption speaks of what is there."""
     if opened.model.alignment is None:
         raise TraceError(f"{opened.name} has no attention: it never looks at parts of a picture")
     found = [one for item_words in _pointed(opened, items) for one in item_words]
     if not found:
-        raise DataError("no word of these captions speaks of things that are known: the scene world has them")
+        return {}
     words = sorted({one.word for one in found})
     by_word = {word: [one for one in found if one.word == word] for word in words}
 
