@@ -16,7 +16,7 @@ class Row:
     bars: dict[str, float] = field(default_factory=dict)
     published: str = ""
     seeds: tuple[int, ...] = (1,)
-    sets: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ()  # {seed} is the training's
     ensemble: bool = False
     part: str = ""  # rows of one part are averaged in the table
 
@@ -39,6 +39,7 @@ SEEN = {  # bars, and what was published: BLEU-1 to 4 without brevity penalty, M
     "static": ({}, "63 / 41 / 27 / –, – (Google NIC)"),
     "transformer": ({"caption-bleu-4": 22.0, "cider": 0.55, "length-ratio": 0.95}, ""),
 }
+CLASSES = ("accuracy", "macro-f1", "weighted-f1")
 
 ROWS = (
     Row(
@@ -122,6 +123,51 @@ ROWS = (
     Row("vietnews", "vietnews", "VietNews, lead to title (Vietnamese)", HEADLINE),
     Row("tatoeba-en-vi", "tatoeba-en-vi", "Tatoeba en-vi, 7,260 pairs to learn from", ("bleu", "chrf")),
     Row("tatoeba-en-fr", "tatoeba-en-fr", "Tatoeba en-fr, the bundled translator", ("bleu", "chrf")),
+    Row(
+        "sst2",
+        "sst2",
+        "SST-2, no pretrained vectors",
+        CLASSES,
+        {"accuracy": 85.0},
+        "88.2 with (Zhou 2016)",
+        THREE,
+    ),
+    Row(
+        "sst5",
+        "sst5",
+        "SST-5, no pretrained vectors",
+        CLASSES,
+        {"accuracy": 41.0},
+        "49.8 with (Zhou 2016)",
+        THREE,
+    ),
+    Row(
+        "trec",
+        "trec",
+        "TREC-6, no pretrained vectors",
+        CLASSES,
+        {"accuracy": 91.5},
+        "93.8 with (Zhou 2016)",
+        THREE,
+    ),
+    Row(
+        "vsfc",
+        "vsfc",
+        "UIT-VSFC, sentiment (Vietnamese)",
+        ("weighted-f1", "accuracy", "macro-f1"),
+        {"weighted-f1": 91.0},
+        seeds=THREE,
+    ),
+    Row(  # behind `sst2`, whose models it begins with
+        "sst5-from-sst2",
+        "sst5",
+        "SST-5, begun with `sst2`'s reader",
+        CLASSES,
+        {"accuracy": 43.0},
+        seeds=THREE,
+        sets=("training.start_from=../build/figures/sst2-{seed}",),
+    ),
+    Row("world-moods", "world-moods", "Mood world, one look", CLASSES, {"accuracy": 97.0}),
     Row(
         "world-lengths", "world-lengths", "Phrase world, 3-60 words, `bigru-gru`", ("exact",), {"exact": 99.0}
     ),

@@ -37,7 +37,8 @@ _writing = Lock()
 def command(row: Row, seed: int) -> list[str]:
     """What a user would type, behind `heedful`."""
     recipe = f"recipes/{row.recipe}.toml"
-    return ["train", recipe, *row.sets, f"training.seed={seed}", "--out", f"build/figures/{row.name}-{seed}"]
+    sets = [text.replace("{seed}", str(seed)) for text in row.sets]
+    return ["train", recipe, *sets, f"training.seed={seed}", "--out", f"build/figures/{row.name}-{seed}"]
 
 
 def train(row: Row, seed: int) -> None:

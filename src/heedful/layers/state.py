@@ -31,8 +31,8 @@ class Read(NamedTuple):
 
     def mean(self) -> Float[Tensor, "batch width"]:
         """The mean over real positions; zeros for a sentence without any."""
-        weights = self.keep / self.keep.sum(dim=1, keepdim=True).clamp_min(1)
-        return torch.einsum("bk,bkd->bd", weights.to(self.keys.dtype), self.keys)
+        weights = self.keep.to(self.keys.dtype) / self.keep.sum(dim=1, keepdim=True).clamp_min(1)
+        return torch.einsum("bk,bkd->bd", weights, self.keys)
 
 
 @dataclass(frozen=True, slots=True)

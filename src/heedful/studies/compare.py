@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heedful.config import ModelConfig, load_recipe
+from heedful.config import ClassifierConfig, ModelConfig, load_recipe
 from heedful.errors import ConfigError, DataError, Mistake, ModelError, TrainingError
 from heedful.tasks.folder import read_card
 from heedful.tasks.kind import Evaluated, Question, kind_of
@@ -71,11 +71,23 @@ def variants(vary: Sequence[str], model: ModelConfig) -> list[Variant]:
         seen.add(key)
         choices.append([f"{key}={value}" for value in values.split(",")])
     made = [Variant(_name(combination), combination) for combination in itertools.product(*choices)]
+    if model.classifier is not None:
+        return made + _plain_poolings(model.classifier)
     if model.decoder.recurrent and model.decoder.source == "attention":
         plain = ("model.decoder.source=init", "model.decoder.feed=none", "model.decoder.combine=false")
         made.append(Variant("baseline: uniform weights", ("model.attention.placement=uniform",)))
         made.append(Variant("baseline: no attention", plain))
     return made
+
+
+def _plain_poolings(classifier: ClassifierConfig) -> list[Variant]:
+    if classifier.pooling != "attention":
+        return []
+    last = ("model.classifier.pooling=last", "model.classifier.form=plain")
+    return [
+        Variant("baseline: uniform weights", ("model.attention.placement=uniform",)),
+        Variant("baseline: last states", last),
+    ]
 
 
 def _name(overrides: Sequence[str]) -> str:

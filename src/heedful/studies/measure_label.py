@@ -143,7 +143,7 @@ class LabelWay:
         return texts_of(opened, data, split)
 
     def gold(self, path: Path, base: int) -> list[Links]:
-        """Of each text, a line each, the numbers of the words that decide, as the world of moods has them."""
+        """A line a text: the numbers of the words that decide, as `heedful world moods` writes them."""
         found = []
         for number, line in enumerate(read_lines(path), 1):
             cells = line.split()

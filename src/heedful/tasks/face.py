@@ -10,12 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from heedful.config import DecodingConfig, check_decoding
+from heedful.errors import DataError, ModelError
 from heedful.record import Edit, Gold, Trace
 from heedful.record.trace import Level
 from heedful.tasks.bundled import find
+from heedful.tasks.classify import Labeller
+from heedful.tasks.classify_trace import trace_text
+from heedful.tasks.classify_use import Found, classified, open_labeller
 from heedful.tasks.folder import open_model
 from heedful.tasks.text import TextModel
 from heedful.tasks.tracing import Wanted, trace_line
@@ -71,7 +75,53 @@ class Model:
         return f"<heedful model {self.opened.name}: {self.opened.recipe.task.kind}>"
 
 
-def load(name: str | Path | None = None, task: str = "translate") -> Model:
+class TextClassifier:
+    """A trained classifier."""
+
+    def __init__(self, opened: Labeller) -> None:
+        self.opened = opened
+
+    @overload
+    def __call__(self, text: str) -> str: ...  # type: ignore[overload-overlap]
+    @overload
+    def __call__(self, text: Sequence[str]) -> list[str]: ...
+    def __call__(self, text: str | Sequence[str]) -> str | list[str]:
+        """The label of a text, or of each of some; a blank one's is blank."""
+        lines = [text] if isinstance(text, str) else list(text)
+        made = ["" if found is None else found.label for found in classified(self.opened, lines)]
+        return made[0] if isinstance(text, str) else made
+
+    def look(self, text: str) -> Found:
+        """The probabilities of all labels, and how much each word weighed."""
+        (found,) = classified(self.opened, [text], weights=True)
+        if found is None:
+            raise DataError("there is nothing to classify in an empty text")
+        return found
+
+    def trace(
+        self, text: str, *, detail: Level = "steps", edits: Sequence[str | Edit] = (), what_if: bool = False
+    ) -> Trace:
+        """Everything it does with a text; with edits, what it does when it is made to look elsewhere."""
+        made = trace_text(self.opened, Wanted(text, detail, lattice=what_if))
+        if not edits:
+            return made
+        asked = [edit_of(edit) if isinstance(edit, str) else edit for edit in edits]
+        return trace_text(self.opened, Wanted(text, detail, edits=asked, parent=made, lattice=what_if))
+
+    def __repr__(self) -> str:
+        return f"<heedful model {self.opened.name}: classify>"
+
+
+@overload
+def load(name: str | Path | None = None, *, task: Literal["classify"]) -> TextClassifier: ...  # type: ignore[overload-overlap]
+@overload
+def load(name: str | Path | None = None, task: str = "translate") -> Model: ...
+def load(name: str | Path | None = None, task: str = "translate") -> Model | TextClassifier:
     """A model by its folder, or by a bundled one's name; without a name, the bundled one for the task."""
     (folder,) = find([] if name is None else [Path(name)], task)
-    return Model(open_model(folder))
+    if task == "classify":
+        return TextClassifier(open_labeller(folder))
+    opened = open_model(folder)
+    if opened.recipe.task.kind == "classify":
+        raise ModelError(f'{name} was trained to classify: heedful.load("{name}", task="classify")')
+    return Model(opened)

@@ -1,0 +1,188 @@
+"""What a classifier is trained on and from: data that does not fit, weights of labels, vectors, models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from heedful.config import load_recipe
+from heedful.config.presets import CLASSIFIERS
+from heedful.data.readers import world_pairs
+from heedful.errors import DataError, HeedfulError, ModelError
+from heedful.tasks.classify import KIND, ClassifyTask, Labeller, learn
+from heedful.tasks.folder import open_model
+from heedful.tasks.train import run
+from heedful.training.loop import train
+from heedful.training.types import Ears
+
+TRAIN = "good film\tpos\na bad film\tneg\na good day\tpos\nbad soup\tneg\n"
+SMALL = (
+    "model.embedding=6",
+    "model.encoder.hidden=4",
+    "model.attention.hidden=5",
+    "training.epochs=1",
+    "training.threads=1",
+)
+
+
+def recipe(folder: Path, train: str = TRAIN, valid: str = "good\tpos\n", more: str = "") -> Path:
+    (folder / "train.tsv").write_text(train, encoding="utf-8")
+    (folder / "valid.tsv").write_text(valid, encoding="utf-8")
+    path = folder / "r.toml"
+    path.write_text(
+        '[task]\nkind = "classify"\n[data]\ntrain = ["train.tsv"]\nvalid = ["valid.tsv"]\n'
+        f'[model]\npreset = "classify-learned"\n{more}',
+        encoding="utf-8",
+    )
+    return path
+
+
+def trained(folder: Path, *overrides: str, out: str = "m", **files: str) -> tuple[Labeller, list[str]]:
+    said: list[str] = []
+    run(load_recipe(recipe(folder, **files), [*SMALL, *overrides]), folder / out, Ears(say=said.append))
+    return open_model(folder / out), said
+
+
+def refused(folder: Path, *overrides: str, **files: str) -> str:
+    with pytest.raises(HeedfulError) as caught:
+        trained(folder, *overrides, **files)
+    assert not (folder / "m").exists(), "nothing half-made is left"
+    return str(caught.value)
+
+
+def test_data_that_does_not_fit_is_refused_in_words(tmp_path: Path) -> None:
+    said = refused(tmp_path, valid="good\tpos\nfine\tposs\n")
+    assert 'valid.tsv, line 2: the label "poss" is not in the training data; did you mean "pos"?' in said
+    assert 'the only one is "pos"' in refused(tmp_path, train="a\tpos\nb\tpos\n")
+    assert "class_weights: no label 'x'" in refused(tmp_path, 'training.class_weights=["x=2"]')
+    swapped = "".join(f"pos\tthis is text {n}\n" for n in range(30))
+    assert "the wrong way round" in refused(tmp_path, train=swapped)
+
+
+def test_strange_labels_can_be_left_out_of_the_validation(tmp_path: Path) -> None:
+    _, said = trained(tmp_path, 'data.broken="skip"', valid="good\tpos\nfine\tposs\n")
+    assert any('left out for labels that are not in the training data: "poss" 1' in line for line in said)
+    with pytest.raises(DataError, match="none of its labels is in the training data"):
+        trained(tmp_path, 'data.broken="skip"', out="n", valid="fine\tposs\n")
+
+
+def test_weights_of_labels_reach_the_loss(tmp_path: Path) -> None:
+    loaded = load_recipe(recipe(tmp_path), [*SMALL, 'training.class_weights=["neg=3"]'])
+    words = learn(train_pairs(loaded), loaded.recipe)
+    task = ClassifyTask(loaded.recipe, {"train": train_pairs(loaded), "valid": train_pairs(loaded)}, words)
+    model = KIND.build(loaded.recipe, words).eval()
+    batch = next(task.batches(1))
+    assert batch.labels is not None
+    logp = model.judge(batch).logits.log_softmax(dim=-1)
+    each = -logp[torch.arange(len(logp)), batch.labels]
+    assert float(task.loss(model, batch).total) == pytest.approx(float(each.sum()), rel=1e-5)
+    model.train()
+    model.drop_said.p = model.dropout.p = model.encoder.dropout.p = 0.0  # type: ignore[union-attr]
+    assert words.labels.names == ["neg", "pos"]
+    weights = torch.tensor([1.5, 0.5])[batch.labels]
+    assert float(task.loss(model, batch).total) == pytest.approx(float((each * weights).sum()), rel=1e-5)
+
+
+def train_pairs(loaded: Any) -> list[Any]:
+    from heedful.tasks.text import open_splits
+
+    return list(open_splits(loaded.recipe, loaded.base)["train"])
+
+
+def test_vectors_from_a_file(tmp_path: Path) -> None:
+    numbers = " ".join(["0.25"] * 6)
+    (tmp_path / "v.txt").write_text(f"good {numbers}\nelsewhere {numbers}\n")
+    opened, said = trained(tmp_path, "data.vectors=v.txt", "training.hold_vectors=true")
+    assert any("vectors for 1 of 6 words from v.txt" in line for line in said)
+    good = opened.words.source.encode("good")[0]
+    assert opened.model.embedding.weight[good].tolist() == [0.25] * 6, "held, they stay as they are"
+    assert opened.recipe.data.vectors == str(tmp_path / "v.txt")
+    other, _ = trained(tmp_path, "data.vectors=v.txt", out="n")
+    assert other.model.embedding.weight[good].tolist() != [0.25] * 6
+    (tmp_path / "v.txt").write_text("good 1 2\n")
+    with pytest.raises(DataError, match=r"vectors of 2 numbers, but model.embedding = 6"):
+        trained(tmp_path, "data.vectors=v.txt", out="o")
+    (tmp_path / "v.txt").write_text(f"Good {numbers}\n")
+    with pytest.raises(DataError, match=r"not one of the 6 words has a vector.*tokenizer.lowercase"):
+        trained(tmp_path, "data.vectors=v.txt", out="o")
+
+
+def test_a_model_to_start_from(tmp_path: Path) -> None:
+    first, _ = trained(tmp_path)
+    files = {"train": "good film\t5\nsoup again\t1\n", "valid": "good\t5\n"}
+    still = ("training.rate=1e-9", "training.start_from=m")
+    second, said = trained(tmp_path, *still, out="n", **files)
+    assert "the reader of m, and its vectors for 7 of 8 words" in said
+    mine, theirs = second.model.state_dict(), first.model.state_dict()
+    for name in mine:
+        if not name.startswith(("output.", "embedding.")):
+            assert torch.allclose(mine[name], theirs[name], atol=1e-6), name
+    rows = [opened.words.source.encode("soup")[0] for opened in (second, first)]
+    assert torch.allclose(mine["embedding.weight"][rows[0]], theirs["embedding.weight"][rows[1]], atol=1e-6)
+    with pytest.raises(ModelError, match=r"not of this recipe's shape:\n  - model.encoder.hidden: 4 -> 5"):
+        trained(tmp_path, *still, "model.encoder.hidden=5", out="o", **files)
+    with pytest.raises(DataError, match="is not there"):
+        trained(tmp_path, "training.start_from=none", out="o")
+
+
+def test_recipes_that_do_not_fit_together(tmp_path: Path) -> None:
+    path = recipe(tmp_path)
+    for overrides, words in (
+        (["task.kind=translate"], 'has no section [model.classifier]; that is for "classify"'),
+        (["model.preset=luong"], "give a preset such as classify-learned"),
+        (["model.encoder.kind=transformer", "model.classifier.query=final"], "has no final state"),
+        (["model.attention.placement=hard"], "looks once, at all words"),
+        (["model.attention.coverage=true"], "nothing to remember"),
+        (["model.attention.heads=3"], "does not divide the encoder's width 256"),
+        (["model.decoder.hidden=9"], "a classifier writes nothing"),
+        (["model.preset=classify-zhou", "model.encoder.bidirectional=false"], "reads from both ends"),
+        (
+            ["model.preset=classify-mean", "model.classifier.form=zhou"],
+            'needs classifier.pooling = "attention"',
+        ),
+        (["tokenizer.shared=true"], "labels are taken as they are"),
+        (["data.split_by=target"], "each label would be in one split only"),
+        (["training.metric=exact"], 'of labels that is "accuracy"'),
+        (["data.vectors=v", "tokenizer.kind=bpe"], 'are of words, so tokenizer.kind = "word"'),
+        (["training.hold_vectors=true"], "needs data.vectors"),
+        (['training.class_weights=["a"]'], 'expected "label=weight", or only "balanced"'),
+    ):
+        with pytest.raises(HeedfulError) as caught:
+            load_recipe(path, overrides)
+        assert words in str(caught.value)
+    text = path.parent / "text.toml"
+    text.write_text("[data.world]\n")
+    for override, words in (
+        ("data.world.name=moods", 'the world "moods" has labels'),
+        ("training.start_from=m", 'training.start_from: only task.kind = "classify" knows it'),
+    ):
+        with pytest.raises(HeedfulError) as caught:
+            load_recipe(text, [override])
+        assert words in str(caught.value)
+
+
+@pytest.mark.usefixtures("as_users_run")
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_every_preset_learns_its_moods(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "r.toml"
+    path.write_text(
+        '[task]\nkind = "classify"\n[data.world]\nname = "moods"\nmax_words = 8\ntrain = 400\nvalid = 100\n'
+    )
+    sizes = [
+        f"model.preset={name}",
+        "model.embedding=16",
+        "model.encoder.hidden=16",
+        "model.encoder.feedforward=32",
+    ]
+    rate = ["training.rate=0.01", "training.epochs=8", "training.batch_tokens=300", "training.threads=1"]
+    plan = load_recipe(path, [*sizes, *rate, "training.warmup=10", "model.classifier.dropout=0.0"]).recipe
+    assert plan.data.world is not None
+    splits = world_pairs(plan.data.world)
+    task = ClassifyTask(plan, splits, learn(splits["train"], plan))
+    torch.manual_seed(1)
+    outcome = train(task, KIND.build(plan, task.words), plan.training, tmp_path)
+    assert outcome.best.figures["accuracy"] >= 85, json.dumps([r.figures for r in outcome.reports])
