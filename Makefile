@@ -18,7 +18,7 @@ endif
 
 .PHONY: demo test test-slow bench lint unit studio wheel format clean
 
-$(READY): pyproject.toml constraints.txt hatch_build.py src/heedful/native/kernels.c $(STUDIO)
+$(READY): pyproject.toml constraints.txt hatch_build.py src/heedful/native/kernels.c src/heedful/native/histories.c $(STUDIO)
 	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "heedful needs Python 3.11 or newer"'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --editable '.[dev]'

@@ -2,8 +2,8 @@
 
     python benchmarks/speed/environments.py           # all of them; a few minutes the first time
 
-Both peers pin packages of their day (OpenNMT-py: torch < 2.3; JoeyNMT: protobuf < 3.21), so each is installed
-without its dependencies beside those it needs, on the torch that we use.
+Peers pin packages of their day (OpenNMT-py: torch < 2.3; JoeyNMT: protobuf < 3.21; RecBole: numpy < 2), so
+each is installed without its dependencies beside those it needs, on the torch that we use.
 """
 
 from __future__ import annotations
@@ -23,6 +23,11 @@ PEERS = {
         "OpenNMT-py==3.5.1",
         "torch==2.13.0 numpy tokenizers tensorboard sacrebleu configargparse pyonmttok>=1.37,<2 pyyaml six"
         " rapidfuzz pyahocorasick fasttext-wheel spacy flask waitress ctranslate2>=4,<5",
+    ),
+    "recbole": (  # of benchmarks/recommend.py
+        "recbole==1.2.1",
+        "torch==2.13.0 numpy<2 scipy pandas<3 tqdm colorlog==4.7.2 colorama==0.4.4 scikit-learn pyyaml"
+        " tensorboard thop tabulate plotly texttable psutil",
     ),
 }
 

@@ -224,6 +224,32 @@ def classify(
     run(files or [], model, json, threads)
 
 
+@app.command()
+def recommend(
+    *,
+    model: Model = None,
+    user: Annotated[str | None, typer.Option(help="A user that the model knows.", show_default=False)] = None,
+    items: Annotated[
+        str | None,
+        typer.Option(help='Somebody new, by what they took: "Title A; Title B".', show_default=False),
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="So many items.")] = 10,
+    reasons: Annotated[int, typer.Option(min=0, help="Items of the history named for each.")] = 3,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", help="Draw why: bars over the history (.png, .svg or .pdf)."),
+    ] = None,
+    about: Annotated[
+        str | None, typer.Option(help="With -o: the item to explain (default: the first).")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Items, scores, weights and effects.")] = False,
+) -> None:
+    """Recommend items by a history, and say which items of it spoke for each."""
+    from heedful.cli.recommend import Asked, run
+
+    run(Asked(user, items, top, reasons, about, out, json), model)
+
+
 @app.command("models")
 def list_models(
     json: Annotated[bool, typer.Option("--json", help="Everything their cards say.")] = False,
@@ -344,7 +370,9 @@ Head = Annotated[int | None, typer.Option(min=0, help="One head (default: the me
 
 @app.command()
 def trace(
-    text: Annotated[str, typer.Argument(help="A sentence, or a picture's file.", show_default=False)],
+    text: Annotated[
+        str, typer.Argument(help="A sentence, a picture's file, or user:ID.", show_default=False)
+    ],
     *,
     model: Model = None,
     beam: BeamSize = None,

@@ -11,14 +11,13 @@ from rich.console import Console
 from rich.table import Table
 
 from heedful.errors import ModelError
-from heedful.evaluation import Comparison, check_names
+from heedful.evaluation import Comparison
 from heedful.tasks.bundled import find
 from heedful.tasks.folder import read_card
 from heedful.tasks.kind import Evaluated, Question, kind_of
 
 
 def run(models: Sequence[Path], asked: Question, other: Path | None, as_json: bool) -> None:
-    check_names(asked.metrics)
     models = find(models, "translate")
     kind = kind_of(read_card(models[0])["task"])
     rivals = find([other], "") if other is not None else []

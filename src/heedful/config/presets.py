@@ -194,3 +194,36 @@ CLASSIFIERS: Mapping[str, Mapping[str, Any]] = {
     "classify-max": {"encoder": _LSTM, "classifier": {"pooling": "max"}},
     "classify-last": {"encoder": _LSTM, "classifier": {"pooling": "last"}},
 }
+
+# He 2018: each item of a history is weighed for the item in question; long histories are punished less.
+NAIS: Mapping[str, Any] = {
+    "embedding": 16,
+    "dropout": 0.0,
+    "encoder": {"kind": "embedding"},
+    "attention": {"score": "prod-relu", "normaliser": "smoothed-softmax", "beta": 0.5, "hidden": 16},
+    "recommender": {"kind": "attention"},
+}
+
+RECOMMENDERS: Mapping[str, Mapping[str, Any]] = {
+    "nais-prod": NAIS,
+    "nais-concat": {**NAIS, "attention": {**NAIS["attention"], "score": "concat-relu"}},
+    # Kabbur 2013: all items of a history speak alike.
+    "fism": {
+        "embedding": 16,
+        "dropout": 0.0,
+        "encoder": {"kind": "embedding"},
+        "recommender": {"kind": "equal", "alpha": 0.0},
+    },
+    # What most people took; nothing is learnt.
+    "popularity": {
+        "dropout": 0.0,
+        "encoder": {"kind": "embedding"},
+        "recommender": {"kind": "popularity"},
+    },
+    # The items of a history read one another first, in no order: histories carry no time.
+    "self-attention": {
+        **NAIS,
+        "dropout": 0.1,
+        "encoder": {"kind": "transformer", "layers": 1, "hidden": 16, "heads": 2, "feedforward": 32},
+    },
+}

@@ -56,20 +56,25 @@ PresetName = Literal[
     "classify-mean",
     "classify-max",
     "classify-last",
+    "nais-prod",
+    "nais-concat",
+    "fism",
+    "popularity",
+    "self-attention",
 ]
 Files = Annotated[tuple[str, ...], Field(strict=False, max_length=2)]
 
 
 class TaskConfig(Section):
-    kind: Literal["translate", "summarise", "reply", "transduce", "caption", "classify"] = Field(
+    kind: Literal["translate", "summarise", "reply", "transduce", "caption", "classify", "recommend"] = Field(
         "translate", description="what the model is for"
     )
 
 
 class WorldConfig(Section):
-    name: Literal["phrases", "scenes", "moods"] = Field("phrases", description="which generated world")
+    name: Literal["phrases", "scenes", "moods", "tastes"] = Field("phrases", description="which generated world")
     languages: str = Field("en-fr", description="phrases: source-target, two of en, fr, vi")
-    train: PositiveInt = Field(20_000, description="pairs, or pictures, to train on")
+    train: PositiveInt = Field(20_000, description="pairs, pictures or users to train on")
     valid: PositiveInt = Field(500, description="pairs to validate on")
     test: PositiveInt = Field(500, description="pairs to test on")
     seed: int = Field(1, description="the world's own seed")
@@ -77,6 +82,17 @@ class WorldConfig(Section):
     max_words: PositiveInt = Field(14, description="phrases, moods: longest source sentence")
     classes: int = Field(2, ge=2, le=3, description="moods: labels; the third is neutral")
     pixels: PositiveInt = Field(112, description="scenes: side of a picture")
+    items: PositiveInt = Field(300, description="tastes: items to choose from")
+    genres: PositiveInt = Field(12, description="tastes: kinds of items")
+
+    @model_validator(mode="after")
+    def _held_out(self) -> Self:
+        if self.name == "tastes" and self.valid + self.test > self.train:
+            raise ValueError(
+                f"valid = {self.valid} and test = {self.test}: every user of the tastes has one item held"
+                f" out, to validate or to test on, but there are train = {self.train} of them"
+            )
+        return self
 
 
 class PicturesConfig(Section):
@@ -90,11 +106,30 @@ class PicturesConfig(Section):
     weights: str = Field("", description="a file with the backbone's weights; else those of its package")
 
 
+class RatingsConfig(Section):
+    """Who took what: data.train lists users and items in data.columns, data.test what was held out."""
+
+    titles: str = Field("", description="a file with the titles of items")
+    title_columns: Annotated[tuple[PositiveInt, PositiveInt], Field(strict=False)] = Field(
+        (1, 2), description="its columns of item and title, counted from 1"
+    )
+    time: int = Field(0, ge=0, description="the column of the time; 0: there is none")
+    header: bool = Field(False, description="does data.train begin with a line of names?")
+    separator: str = Field("", description="between columns; without: a comma in .csv, else a tab")
+    hold_out: Literal["random", "last"] = Field(
+        "random", description="which item of each user is held out where data.valid or data.test names none"
+    )
+    negatives: PositiveInt = Field(
+        99, description="items that a held-out one is ranked among, where no file names them"
+    )
+
+
 class DataConfig(Section):
     """Either a generated world, or files: one TSV or JSONL, or two parallel files; gz or not."""
 
     world: WorldConfig | None = Field(None, description="a generated world in place of files")
     pictures: PicturesConfig | None = Field(None, description="captions: train, valid, test list pictures")
+    ratings: RatingsConfig | None = Field(None, description="recommend: how the files are read")
     train: Files = Field((), description="one TSV or JSONL file, or a source and a target file")
     valid: Files = Field((), description="the same, to validate on")
     test: Files = Field((), description="the same, to test on")
@@ -123,7 +158,9 @@ class DataConfig(Section):
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
-        if self.pictures is not None:
+        if self.ratings is not None:
+            _check_ratings(self, self.ratings)
+        elif self.pictures is not None:
             _check_pictures(self.world, self.pictures)
         elif self.world is None and not (self.train and (self.valid or self.split_valid)):
             raise ValueError("give train and valid files, or a world (section [data.world])")
@@ -148,6 +185,17 @@ def _check_pictures(world: WorldConfig | None, pictures: PicturesConfig) -> None
         raise ValueError("pictures: give a folder and a file with captions, or a world")
     if world is not None and (pictures.folder or pictures.captions):
         raise ValueError("give pictures or a world, not both")
+
+
+def _check_ratings(data: DataConfig, ratings: RatingsConfig) -> None:
+    if data.world is None and len(data.train) != 1:
+        raise ValueError("ratings: give one file of users and items in train, or a world")
+    if data.pictures is not None:
+        raise ValueError("give ratings or pictures, not both")
+    if data.split_valid or data.split_test:
+        raise ValueError("split_valid, split_test: of ratings one item a user is held out (ratings.hold_out)")
+    if ratings.hold_out == "last" and not ratings.time:
+        raise ValueError('ratings.hold_out = "last": needs ratings.time, the column of the time')
 
 
 class TokenizerConfig(Section):
@@ -269,6 +317,18 @@ class DecoderConfig(Section):
         return self.kind in RECURRENT
 
 
+class RecommenderConfig(Section):
+    kind: Literal["attention", "equal", "popularity"] = Field(
+        "attention", description="what a history is to an item: weighed, summed, or not looked at"
+    )
+    alpha: float = Field(
+        0.0, ge=0.0, le=1.0, description="equal: every weight is n^-alpha for n items (1: their mean)"
+    )
+    groups: int = Field(
+        4, ge=2, description="self-attention: parts of a history, each learnt from all the others"
+    )
+
+
 class ModelConfig(Section):
     preset: PresetName = Field("bigru-gru", description="fills what is not set here")
     embedding: PositiveInt = Field(128, description="width of the word vectors")
@@ -284,6 +344,7 @@ class ModelConfig(Section):
     decoder: DecoderConfig = DecoderConfig()
     attention: AttentionConfig = AttentionConfig()
     classifier: ClassifierConfig | None = Field(None, description="classify: in place of a decoder")
+    recommender: RecommenderConfig | None = Field(None, description="recommend: what reads a history")
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -319,6 +380,9 @@ def misfits(model: ModelConfig) -> Iterator[str]:
     yield from _encoder_misfits(model)
     if model.classifier is not None:
         yield from pooling_misfits(model)
+        return
+    if model.recommender is not None:
+        yield from _recommender_misfits(model, model.recommender)
         return
     yield from _decoder_misfits(model)
     yield from _picture_misfits(model)
@@ -390,14 +454,38 @@ def _size_misfits(model: ModelConfig) -> Iterator[str]:
         )
 
 
+def _recommender_misfits(model: ModelConfig, recommender: RecommenderConfig) -> Iterator[str]:
+    encoder, attention = model.encoder, model.attention
+    if encoder.kind not in ("embedding", "transformer"):
+        yield (
+            f'encoder.kind = "{encoder.kind}": a history has no order; take "embedding", or "transformer" for'
+            " self-attention"
+        )
+    if encoder.kind == "transformer" and recommender.kind != "attention":
+        yield f'encoder.kind = "transformer": unread with recommender.kind = "{recommender.kind}"'
+    if encoder.kind == "transformer" and encoder.hidden != model.embedding:
+        yield f"encoder.hidden = {encoder.hidden}: must be embedding = {model.embedding}, the items' width"
+    if encoder.kind == "transformer" and encoder.hidden % encoder.heads:
+        yield f"encoder.heads = {encoder.heads}: does not divide encoder.hidden = {encoder.hidden}"
+    if encoder.kind == "embedding" and model.dropout:
+        yield f'dropout = {model.dropout}: belongs to self-attention (encoder.kind = "transformer")'
+    if attention.placement not in ("global", "uniform") or attention.score == "location":
+        yield "attention.placement, attention.score: a history has no order, so no place to look at"
+    if attention.coverage or not attention.read_end:
+        yield "attention.coverage, attention.read_end: a history is looked at once, and has no end token"
+    if attention.heads and model.embedding % attention.heads:
+        yield f"attention.heads = {attention.heads}: does not divide embedding = {model.embedding}"
+
+
 class TrainingConfig(Section):
     seed: int = Field(1, description="weights, data order and dropout follow from it")
     epochs: PositiveInt = Field(10, description="passes over the training data, at most")
     max_steps: int = Field(0, ge=0, description="updates, at most; 0: as many as the epochs have")
     max_minutes: float = Field(0.0, ge=0.0, description="time, at most; 0: no limit")
     batch_tokens: PositiveInt = Field(2_000, description="target positions in a batch, padding included")
+    negatives: PositiveInt = Field(4, description="recommend: items drawn beside each that was taken")
     accumulate: PositiveInt = Field(1, description="batches (of each process) that make one update")
-    optimizer: Literal["adam", "adamw", "sgd", "adadelta"] = Field(
+    optimizer: Literal["adam", "adamw", "sgd", "adadelta", "adagrad"] = Field(
         "adam", description="how gradients become updates; adadelta wants rate = 1"
     )
     rate: float = Field(0.002, gt=0.0, description="the learning rate at its highest")
@@ -428,7 +516,7 @@ class TrainingConfig(Section):
     class_weights: Annotated[tuple[str, ...], Field(strict=False)] = Field(
         (), description='classify: what a text counts by its label, as in ["neutral=3"]; or ["balanced"]'
     )
-    start_from: str = Field("", description="classify: a model folder whose word vectors and reader to take")
+    start_from: str = Field("", description="classify, recommend: a model folder whose vectors and reader to take")
     hold_vectors: bool = Field(False, description="classify: the vectors of data.vectors are not trained")
     ema: Share = Field(0.0, description="use a moving average of the weights with this decay; 0: off")
     average: int = Field(0, ge=0, description="use the mean of the weights of the last validations; 0: off")
@@ -491,6 +579,7 @@ class Recipe(Section):
             raise ValueError(
                 "model.copying = true: needs tokenizer.shared = true, one vocabulary for both sides"
             )
+        self._check_recommender()
         sees = self.task.kind == "caption"
         if sees != (self.model.encoder.kind == "regions"):
             raise ValueError(
@@ -508,3 +597,18 @@ class Recipe(Section):
         if problems:
             raise ValueError("; ".join(problems))
         return self
+
+    def _check_recommender(self) -> None:
+        recommends = self.task.kind == "recommend"
+        if recommends != (self.model.recommender is not None):
+            raise ValueError(
+                f'task.kind = "{self.task.kind}" and model.preset = "{self.model.preset}": histories, and'
+                " only they, are read by a recommender (take a preset such as nais-prod)"
+            )
+        tastes = self.data.world is not None and self.data.world.name == "tastes"
+        if recommends and self.data.world is not None and not tastes:
+            raise ValueError(f'task.kind = "recommend": the world "{self.data.world.name}" has no users')
+        if recommends and self.data.ratings is None and not tastes:
+            raise ValueError('task.kind = "recommend": needs ratings (section [data.ratings])')
+        if not recommends and (tastes or self.data.ratings is not None):
+            raise ValueError(f'task.kind = "{self.task.kind}": users and items belong to "recommend"')

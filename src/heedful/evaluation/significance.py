@@ -51,7 +51,11 @@ def paired_bootstrap(
     >>> same.difference, same.p, same.wins
     (0.0, 1.0, 0.0)
     """
-    tallies = _tallies(first, second, references, metric, samples)
+    return compared(_tallies(first, second, references, metric, samples), samples, seed)
+
+
+def compared(tallies: tuple[Tally, Tally], samples: int = 1000, seed: int = 12345) -> Comparison:
+    """The same of two tallies over the same items."""
     scores = resampled(tallies, samples, seed)
     one, other = (tally.metric() for tally in tallies)
     differences = scores[:, 0] - scores[:, 1]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from jaxtyping import Float
+from torch import Tensor
+
 from heedful.config import ModelConfig
 from heedful.models.classifier import Classifier
+from heedful.models.recommender import Popularity, Recommender
 from heedful.models.seq2seq import Seq2Seq
 
 
@@ -15,3 +19,11 @@ def build(config: ModelConfig, source_size: int, target_size: int) -> Seq2Seq:
 def build_classifier(config: ModelConfig, words: int, labels: int) -> Classifier:
     """The same for texts and labels."""
     return Classifier(config, words, labels)
+
+
+def build_recommender(config: ModelConfig, counts: Float[Tensor, "item"]) -> Recommender | Popularity:
+    """The same for items, of which `counts` says how often each was taken."""
+    assert config.recommender is not None
+    if config.recommender.kind == "popularity":
+        return Popularity(counts)
+    return Recommender(config, len(counts))

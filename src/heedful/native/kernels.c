@@ -802,3 +802,7 @@ void heed_reader(const Transformer *m, float *x, const i64 *begins, i64 sentence
   }
   norm_rows(&m->last, x, out, rows, d);
 }
+
+/* ---- looks over histories ------------------------------------------------------------------------------- */
+
+#include "histories.c"

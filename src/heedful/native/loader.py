@@ -59,6 +59,18 @@ class Transformer(ctypes.Structure):
     )
 
 
+class History(ctypes.Structure):
+    """As histories.c has it."""
+
+    _fields_ = (
+        *((name, _I) for name in ("kind", "width", "hidden", "entries")),
+        *((name, _P) for name in ("ids", "bounds", "targets", "cuts")),
+        *((name, _P) for name in ("keys", "queries", "bias", "labels", "w", "b", "h")),
+        *((name, _P) for name in ("logits", "loss", "dlogits", "dkeys", "dqueries", "dw", "db", "dh")),
+        *((name, ctypes.c_double) for name in ("beta", "scale")),
+    )
+
+
 SIGNATURES = {
     "heed_entropy": (_P, _P, _I, _I, _F, _P, _P),
     "heed_dropout": (_P, _P, _I, _U, _F, _U),
@@ -78,7 +90,9 @@ SIGNATURES = {
     "heed_gru_read": (_P, _P, _P, _I, _I, _P, _P, _I, _I),
     "heed_transformer": (_P, _I, _P, _P, _I, _I, _P, _P, _P, _P, _I, _P, _P, _P, _I, _I, _P, _P, _P, _I, _I),
     "heed_top": (_P, _I, _I, _I, _P, _P),
+    "heed_history": (_P,),
 }
+TELLING = ("heed_decoder_alone", "heed_transformer_alone", "heed_history")  # those that give a number back
 
 
 @cache
@@ -94,7 +108,7 @@ def library() -> ctypes.CDLL | None:
         return None
     for name, types in SIGNATURES.items():
         function = getattr(found, name)
-        function.argtypes, function.restype = types, _I if name.endswith("_alone") else None
+        function.argtypes, function.restype = types, _I if name in TELLING else None
     return found
 
 

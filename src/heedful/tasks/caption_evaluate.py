@@ -12,7 +12,7 @@ from heedful.data.batch import TextBatch
 from heedful.data.captions import Captioned, plain, read_captions
 from heedful.decoding import Ensemble, Hypothesis
 from heedful.errors import DataError, ModelError, nearest
-from heedful.evaluation import Comparison, Metric, evaluate, paired_bootstrap
+from heedful.evaluation import Comparison, Metric, check_names, evaluate, paired_bootstrap
 from heedful.evaluation.meteor import meteor_is_there
 from heedful.models import Writer, quickest
 from heedful.tasks.caption import Captioner, Item, open_items, regions, sighted
@@ -84,6 +84,7 @@ def items_of(opened: Captioner, files: Sequence[str], split: str) -> list[Item]:
 
 def evaluated(folders: Sequence[Path], asked: Question) -> CaptionEvaluation:
     """One model, or several as one, on the data asked for."""
+    check_names(asked.metrics)
     models: list[Captioner] = [open_model(folder) for folder in folders]
     first = models[0]
     for other in models[1:]:

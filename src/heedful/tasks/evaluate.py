@@ -21,6 +21,7 @@ from heedful.evaluation import (
     Place,
     by_length,
     by_place,
+    check_names,
     evaluate,
     paired_bootstrap,
     perplexity,
@@ -82,6 +83,7 @@ class Evaluation(NamedTuple):
 
 def evaluated(folders: Sequence[Path], asked: Question) -> Evaluation:
     """One model, or several as one, on the data asked for."""
+    check_names(asked.metrics)
     ready = open_models(folders, asked.int8, asked.threads)
     how = ready.decoding.model_copy(update=dict(asked.decoding))
     return measure(ready, pairs_of(folders[0], asked.data, asked.split), how, asked.metrics)

@@ -30,6 +30,7 @@ FILES = {
     "transduce": "text",
     "caption": "caption",
     "classify": "classify",
+    "recommend": "recommend",
 }
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
+from torch import nn
 
 from heedful.config import Loaded, Recipe, differences, load_recipe, recipe_toml
+from heedful.config.schema import Section
 from heedful.data.paths import PREFIX
 from heedful.errors import ModelError, TrainingError
 from heedful.tasks.folder import RECIPE, finished, save_model
@@ -21,6 +24,8 @@ from heedful.training.loop import train
 from heedful.training.types import Ears
 
 OURS = (RECIPE, NAME, "metrics.tmp", "tensorboard", FOLDER)  # before there is a model
+S = TypeVar("S", bound=Section)
+NOTHING = "there is nothing to learn"
 FREE = "training."  # a run under way may take other settings of this section; the state knows which
 
 
@@ -45,10 +50,14 @@ def _train(kind: Kind, recipe: Recipe, base: Path, out: Path, ears: Ears) -> Non
         if not going_on:
             (out / RECIPE).write_text(recipe_toml(recipe), encoding="utf-8")
             started.words.save(out)
-        parameters = sum(p.numel() for p in model.parameters())
-        ears.say(", ".join([*started.facts, f"{parameters:,} parameters"]))
+        ears.say(", ".join([*started.facts, f"{parameters_of(model):,} parameters"]))
         for line in [*started.notes, *begun]:
             ears.say(line)
+    if parameters_of(model) == 0:  # such as counting: it is what it will be
+        figures = started.task.validate(model.eval()).figures
+        save_model(out, recipe, started.words, model, figures, NOTHING)
+        ears.say(NOTHING)
+        return
     outcome = train(
         started.task,
         model,
@@ -63,6 +72,10 @@ def _train(kind: Kind, recipe: Recipe, base: Path, out: Path, ears: Ears) -> Non
         save_model(out, recipe, started.words, model, outcome.best.figures, outcome.reason)
         forget(out)
         ears.say(outcome.reason)
+
+
+def parameters_of(model: nn.Module) -> int:
+    return sum(weight.numel() for weight in model.parameters())
 
 
 @contextmanager
@@ -94,19 +107,33 @@ def _words(kind: Kind, out: Path) -> Assets:
 
 
 def anchored(loaded: Loaded) -> Recipe:
-    """The recipe with data files that can be found from anywhere, as the model folder keeps it."""
+    """The recipe with files and folders that can be found from anywhere, as the model folder keeps it."""
 
     def found(name: str) -> str:
-        return name if not name or name.startswith(PREFIX) else str((loaded.base / name).absolute())
+        away = not name or name.startswith(PREFIX)
+        return name if away else str((loaded.base / name).absolute())
 
-    data, training = loaded.recipe.data, loaded.recipe.training
-    files: dict[str, object] = {
+    def folder(name: str) -> str:
+        """A model's, which people name from where they stand as well."""
+        here = Path(name).is_dir() and not (loaded.base / name).is_dir()
+        return str(Path(name).absolute()) if name and here else found(name)
+
+    recipe = loaded.recipe
+    data, training = recipe.data, recipe.training
+    files: dict[str, Any] = {
         split: tuple(map(found, getattr(data, split))) for split in ("train", "valid", "test")
     }
+    files["ratings"] = _changed(data.ratings, found, "titles")
+    files["pictures"] = _changed(data.pictures, found, "folder", "captions", "weights")
     files["vectors"] = found(data.vectors)
-    start = {"start_from": found(training.start_from)}
-    update = {"data": data.model_copy(update=files), "training": training.model_copy(update=start)}
-    return loaded.recipe.model_copy(update=update)
+    start = _changed(training, folder, "start_from")
+    return recipe.model_copy(update={"data": data.model_copy(update=files), "training": start})
+
+
+def _changed(section: S | None, change: Callable[[str], str], *keys: str) -> S | None:
+    if section is None:
+        return None
+    return section.model_copy(update={key: change(getattr(section, key)) for key in keys})
 
 
 def _done_before(loaded: Loaded, out: Path) -> bool:

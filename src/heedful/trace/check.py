@@ -67,6 +67,8 @@ def allowed(trace: Trace, looks: Looks, query: int) -> list[bool]:
         open_ = [bool(value) for value in trace.tensors[looks.mask].array()]
     if looks.kind == "self" and looks.asks == "target":
         open_ = [value and key <= query for key, value in enumerate(open_)]
+    if looks.kind == "history" and (own := trace.target.tokens[query].id) is not None:  # no item reads itself
+        open_ = [value and token.id != own for value, token in zip(open_, trace.source.tokens, strict=True)]
     return open_
 
 

@@ -39,10 +39,7 @@ def replay(trace: Trace, parameters: Parameters) -> Checks:
     """The largest differences between the trace and what its model's parameters give in plain loops."""
     if trace.detail == "weights":
         raise TraceError("a trace of weights alone cannot be replayed: make one with --detail steps or full")
-    from heedful.trace.replay_label import LabelReplay  # made from the class below
-
-    make = LabelReplay if trace.model.settings.get("classifier") else Replay
-    replayer = make(trace, parameters)
+    replayer = _replayer(trace, parameters)
     found = check(trace)
     score, softmax, context = 0.0, 0.0, 0.0
     for looks in trace.sites:
@@ -64,13 +61,26 @@ def replay(trace: Trace, parameters: Parameters) -> Checks:
     )
 
 
+def _replayer(trace: Trace, parameters: Parameters) -> Replay:
+    """The one for its task; theirs are made from the class below."""
+    if trace.model.task == "recommend":
+        from heedful.trace.replay_history import HistoryReplay
+
+        return HistoryReplay(trace, parameters)
+    if trace.model.settings.get("classifier"):
+        from heedful.trace.replay_label import LabelReplay
+
+        return LabelReplay(trace, parameters)
+    return Replay(trace, parameters)
+
+
 class Replay:
     """The equations of encoder-decoders."""
 
     def __init__(self, trace: Trace, parameters: Parameters) -> None:
         self.trace, self.parameters = trace, parameters
         self.settings = trace.model.settings
-        self.source: Rows = trace.array("source").tolist()
+        self.source: Rows = trace.array("source").tolist() if "source" in trace.tensors else []
         self._lists: dict[str, Any] = {}
 
     def get(self, name: str) -> Any:
@@ -118,9 +128,9 @@ class Replay:
                 covered[head] += np.asarray(weights)
                 context = mixture(weights, mixed[head])
                 yield (
-                    _apart(made, recorded[0][t, head][:count]),
-                    _apart(weights, recorded[1][t, head]),
-                    _apart(context, recorded[2][t, head]),
+                    apart(made, recorded[0][t, head][:count]),
+                    apart(weights, recorded[1][t, head]),
+                    apart(context, recorded[2][t, head]),
                 )
 
     def _module(self, looks: Looks) -> str:
@@ -231,7 +241,7 @@ class Replay:
         for t, step in enumerate(trace.steps):
             made = self._said({name: rows[t] for name, rows in given.items()}, t)
             if "said" in given:  # a linear read-out says state and context as they are
-                said_apart = max(said_apart, _apart(made, np.asarray(given["said"][t])))
+                said_apart = max(said_apart, apart(made, np.asarray(given["said"][t])))
             if "context" in given:
                 said_apart = max(said_apart, self._gated(given["context"][t], t))
             logp = self._words(made, given, t)
@@ -283,7 +293,7 @@ class Replay:
         asked = self.trace.array(looks.query)[t].tolist()
         open_ = sigmoid(times(self.get("decoder.gate.weight"), asked, self.get("decoder.gate.bias"))[0])
         read = self.trace.by_head(looks.context)[t].ravel()
-        return _apart(context, open_ * read)
+        return apart(context, open_ * read)
 
     def _word(self, token: int | None, table: str = "decoder.embedding.weight") -> list[float]:
         assert token is not None
@@ -370,5 +380,5 @@ class Replay:
         return log_softmax(logits)
 
 
-def _apart(made: Vector, recorded: npt.NDArray[Any]) -> float:
+def apart(made: Vector, recorded: npt.NDArray[Any]) -> float:
     return float(np.abs(np.asarray(made) - recorded).max(initial=0.0))

@@ -77,6 +77,10 @@ def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Opti
             return torch.optim.SGD(weights, lr=rate, momentum=config.momentum, weight_decay=decay)
         case "adadelta":  # rho and eps of Zeiler 2012 and Bahdanau 2015
             return torch.optim.Adadelta(weights, lr=rate, rho=0.95, eps=1e-6, weight_decay=decay)
+        case "adagrad":  # the sum begins as in He 2018's code
+            return torch.optim.Adagrad(
+                weights, lr=rate, initial_accumulator_value=1e-8, weight_decay=decay, fused=True
+            )
 
 
 def summed(fabric: Fabric, *numbers: float) -> list[float]:

@@ -90,12 +90,13 @@ def alignment(table: Matrix) -> Figure:
     count, wide = table.weights.shape
     panels = max(1, -(-wide // LONG))
     per_panel = -(-wide // panels)
+    most = max(1.0, float(table.weights.max(initial=0.0)))  # some sum to more than 1
     height, width = 1.8 + 0.46 * count, 2.2 + 0.62 * min(wide, per_panel)
     figure, grid = pyplot.subplots(panels, 1, figsize=(width, panels * height), squeeze=False)
     for panel in range(panels):
         part = slice(panel * per_panel, min((panel + 1) * per_panel, wide))
         axes = grid[panel][0]
-        image = axes.imshow(table.weights[:, part], cmap=COLOURS, vmin=0.0, vmax=1.0, aspect="auto")
+        image = axes.imshow(table.weights[:, part], cmap=COLOURS, vmin=0.0, vmax=most, aspect="auto")
         _labelled(axes, table.rows, table.columns[part])
         if table.weights.size <= NUMBERS_UP_TO:
             _numbers(axes, table.weights[:, part])
