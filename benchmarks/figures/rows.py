@@ -21,7 +21,7 @@ class Row:
     part: str = ""  # rows of one part are averaged in the table
 
     def at_most(self, metric: str) -> bool:
-        return metric.endswith("-error")
+        return metric.endswith("-error") or metric == "perplexity"
 
 
 THREE, FIVE = (1, 2, 3), (1, 2, 3, 4, 5)
@@ -119,6 +119,22 @@ ROWS = (
     *(
         Row(f"flickr8k-{name}", f"flickr8k-{name}", f"Flickr8k, {name}", CAPTION, bars, published)
         for name, (bars, published) in SEEN.items()
+    ),
+    *(
+        Row(
+            f"ptb-{name}",
+            f"ptb-{name}",
+            f"Penn Treebank by sentence, {title}",
+            ("perplexity",),
+            {} if bar is None else {"perplexity": bar},
+            published,
+        )
+        for name, title, bar, published in (
+            ("lstm", "LSTM", 115.0, "115 (Cheng 2016; 114.5 Zaremba 2014, contiguous)"),
+            ("lstmn", "LSTMN", 108.0, "108 (Cheng 2016)"),
+            ("lstmn-3", "LSTMN, 3 layers", 102.0, "102 (Cheng 2016)"),
+            ("transformer", "causal Transformer", None, ""),
+        )
     ),
     Row("vietnews", "vietnews", "VietNews, lead to title (Vietnamese)", HEADLINE),
     Row("tatoeba-en-vi", "tatoeba-en-vi", "Tatoeba en-vi, 7,260 pairs to learn from", ("bleu", "chrf")),

@@ -58,11 +58,9 @@ export function edited(trace: Trace, looks: Looks, step: number): boolean {
 export function allowed(trace: Trace, arrays: Arrays, looks: Looks, query: number): boolean[] {
   const keys = trace.tensors[looks.weight]!.shape[2]!;
   const mask = looks.mask == null ? null : arrays.get(looks.mask).data;
-  const ahead = looks.kind === "self" && looks.asks === "target";
-  return Array.from(
-    { length: keys },
-    (_, key) => (mask === null || mask[key] !== 0) && !(ahead && key > query),
-  );
+  const ahead = looks.kind === "self" && (looks.asks === "target" || trace.model.task === "read");
+  const last = looks.kind === "tape" ? query - 1 : ahead ? query : keys; // a tape holds what came before
+  return Array.from({ length: keys }, (_, key) => (mask === null || mask[key] !== 0) && key <= last);
 }
 
 export function extraOf(arrays: Arrays, looks: Looks, query: number, head: number): Extra {
@@ -72,6 +70,12 @@ export function extraOf(arrays: Arrays, looks: Looks, query: number, head: numbe
     if (tensor !== undefined) found[name] = arrays.get(tensor).data[query * looks.heads + head]!;
   }
   return found;
+}
+
+/** The score of a tape's empty slot, which is no position; nothing where there is none. */
+function slotOf(arrays: Arrays, looks: Looks, query: number, head: number): number[] {
+  const tensor = looks.extra["slot"];
+  return tensor === undefined ? [] : [arrays.get(tensor).data[query * looks.heads + head]!];
 }
 
 /** What a query was compared with, where the trace has it: without projections, the source as it was read. */
@@ -110,7 +114,14 @@ export function again(trace: Trace, arrays: Arrays, looks: Looks, query: number,
     const scores = arrays.row(looks.score, query, head);
     const open = allowed(trace, arrays, looks, query);
     const how = attentionOf(trace, looks);
-    found.weights = placed(scores, open, how, query, extraOf(arrays, looks, query, head));
+    const slot = slotOf(arrays, looks, query, head);
+    found.weights = placed(
+      [...Array.from(scores), ...slot],
+      [...open, ...slot.map(() => true)],
+      how,
+      query,
+      extraOf(arrays, looks, query, head),
+    ).slice(0, scores.length);
     if (!byHand) found.softmax = apart(found.weights, weights);
     const made = scoresOf(trace, arrays, looks, query);
     if (made !== null)

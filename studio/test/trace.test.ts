@@ -68,6 +68,25 @@ describe("computed again", () => {
     const looks = { ...trace.sites[0]!, kind: "self" as const, asks: "target" as const };
     expect(allowed(trace, new Arrays(trace), looks, 1).slice(0, 4)).toEqual([true, true, false, false]);
   });
+  test("a tape holds what came before, and an empty slot takes its share", () => {
+    const half = 1 / (1 + Math.E);
+    const trace = {
+      ...world(),
+      tensors: {
+        weight: packed([0, 0, half, 0], 2, 1, 2),
+        score: packed([9, 9, 0, 9], 2, 1, 2),
+        slot: packed([0, 1], 2, 1),
+      },
+    };
+    const site = { site: "tape.0", kind: "tape" as const, heads: 1, mass: "at_most_one" as const };
+    const sides = { asks: "source" as const, reads: "source" as const };
+    const looks = { ...site, ...sides, weight: "weight", score: "score", extra: { slot: "slot" } };
+    const arrays = new Arrays(trace);
+    expect(allowed(trace, arrays, looks, 0)).toEqual([false, false]);
+    expect(allowed(trace, arrays, looks, 1)).toEqual([true, false]);
+    expect(siteVerdict(trace, arrays, looks).softmax).toBeLessThan(1e-6);
+    expect(siteVerdict(trace, arrays, { ...looks, extra: {} }).softmax).toBeGreaterThan(0.1);
+  });
 });
 
 describe("folding", () => {

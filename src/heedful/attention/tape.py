@@ -38,11 +38,15 @@ class Tape(nn.Module):
         score = Additive(query, hidden, hidden if width is None else width)
         self.attention = Attention(score, site=site, kind="tape")
 
+    @property
+    def slots(self) -> int:
+        """Of a tape on which nothing is written yet."""
+        return 1 if self.zero_slot else 0
+
     def start(self, x: Float[Tensor, "batch input"]) -> Memory:
         """A tape with nothing on it (or one zero slot), on the device and in the dtype of `x`."""
-        slots = 1 if self.zero_slot else 0
-        empty = x.new_zeros(len(x), slots, self.hidden)
-        keep = torch.ones(len(x), slots, dtype=torch.bool, device=x.device)
+        empty = x.new_zeros(len(x), self.slots, self.hidden)
+        keep = torch.ones(len(x), self.slots, dtype=torch.bool, device=x.device)
         return self.attention.prepare(empty, keep, torch.cat([empty, empty], dim=-1))
 
     def read(
@@ -54,7 +58,8 @@ class Tape(nn.Module):
     ) -> tuple[Float[Tensor, "batch hidden"], Float[Tensor, "batch hidden"], Look]:
         """`h~_t` and `m~_t`, given the input and the previous `h~`; the weights run over the slots."""
         query = torch.cat([x, summary], dim=-1) if self.recall else x
-        context, look, _ = self.attention.look(query[:, None], tape, watch=watch)
+        at = torch.full((len(x), 1), tape.keep.shape[1] - self.slots, device=x.device)
+        context, look, _ = self.attention.look(query[:, None], tape, at=at, watch=watch)
         hidden, cell = context[:, 0].chunk(2, dim=-1)
         return hidden, cell, look
 

@@ -250,6 +250,28 @@ def recommend(
     run(Asked(user, items, top, reasons, about, out, json), model)
 
 
+@app.command()
+def read(
+    text: Annotated[
+        list[str] | None, typer.Argument(help="A sentence, or files with one a line (default: stdin).")
+    ] = None,
+    *,
+    model: Model = None,
+    view: Annotated[str, typer.Option(help="With -o: arcs or matrix.")] = "arcs",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--out", help="Draw it to .png, .svg or .pdf, or as a page (.html).", show_default=False
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Read sentences word by word: how surprising each is, and which earlier words it read."""
+    from heedful.cli.read import Asked, run
+
+    run(Asked(text or [], out, view, json), model)
+
+
 @app.command("models")
 def list_models(
     json: Annotated[bool, typer.Option("--json", help="Everything their cards say.")] = False,
@@ -424,7 +446,7 @@ def show(
     view: Annotated[
         str | None,
         typer.Option(
-            help="alignment, lines, heads, steps, beam, photo or words (default: the trace's usual one).",
+            help="alignment, lines, heads, steps, beam, photo, words, arcs (default: the trace's usual one).",
             show_default=False,
         ),
     ] = None,

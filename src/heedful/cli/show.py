@@ -8,7 +8,7 @@ from typing import NamedTuple
 from heedful.errors import TraceError, nearest
 from heedful.record import Trace, pharaoh, to_csv, to_npz, trace_links
 
-VIEWS = ("alignment", "lines", "heads", "steps", "beam", "photo", "words")
+VIEWS = ("alignment", "lines", "heads", "steps", "beam", "photo", "words", "arcs")
 EXPORTS = (".csv", ".npz", ".links")
 PAGE = ".html"
 

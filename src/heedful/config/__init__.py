@@ -2,6 +2,7 @@
 
 from heedful.config.classifier import BALANCED, ClassifierConfig, class_weight
 from heedful.config.load import Loaded, check_decoding, load_recipe
+from heedful.config.reader import ReaderConfig, ReadingConfig
 from heedful.config.schema import (
     AttentionConfig,
     DataConfig,
@@ -32,6 +33,8 @@ __all__ = [
     "ModelConfig",
     "PicturesConfig",
     "RatingsConfig",
+    "ReaderConfig",
+    "ReadingConfig",
     "Recipe",
     "RecommenderConfig",
     "TaskConfig",

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from heedful.config.presets import CAPTIONERS, CLASSIFIERS, PRESETS, RECOMMENDERS
+from heedful.config.presets import EVERY
 from heedful.config.schema import DecodingConfig, Recipe
 from heedful.errors import ConfigError, Mistake, nearest
 
@@ -112,7 +112,7 @@ def _filled(tree: dict[str, Any], origins: dict[Keys, str]) -> dict[str, Any]:
     model = tree.get("model", {})
     if not isinstance(model, dict):
         return tree
-    preset = {**PRESETS, **CAPTIONERS, **CLASSIFIERS, **RECOMMENDERS}.get(str(model.get("preset", "bigru-gru")), {})
+    preset = EVERY.get(str(model.get("preset", "bigru-gru")), {})
     for keys in _leaves(preset):
         node, value = model, preset
         for key in keys[:-1]:

@@ -227,3 +227,14 @@ RECOMMENDERS: Mapping[str, Mapping[str, Any]] = {
         "encoder": {"kind": "transformer", "layers": 1, "hidden": 16, "heads": 2, "feedforward": 32},
     },
 }
+
+READERS: Mapping[str, Mapping[str, Any]] = {
+    # The baseline: what was read is one state.
+    "read-lstm": {"tie": "output", "reader": {"kind": "lstm"}},
+    # Cheng 2016: what was read lies on a tape, and every word chooses what to read of it.
+    "read-lstmn": {"tie": "output", "reader": {"kind": "lstmn"}},
+    # Every word reads all before it, layer by layer.
+    "read-transformer": {"tie": "output", "reader": {"kind": "transformer", "layers": 3}},
+}
+
+EVERY: Mapping[str, Mapping[str, Any]] = {**PRESETS, **CAPTIONERS, **CLASSIFIERS, **RECOMMENDERS, **READERS}

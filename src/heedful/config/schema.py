@@ -18,6 +18,7 @@ from heedful.config.classifier import (
     label_misfits,
     pooling_misfits,
 )
+from heedful.config.reader import ReaderConfig, ReadingConfig, reader_misfits, reading_misfits
 from heedful.config.section import RECURRENT as RECURRENT
 from heedful.config.section import Section, Share
 
@@ -61,18 +62,23 @@ PresetName = Literal[
     "fism",
     "popularity",
     "self-attention",
+    "read-lstm",
+    "read-lstmn",
+    "read-transformer",
 ]
 Files = Annotated[tuple[str, ...], Field(strict=False, max_length=2)]
 
 
 class TaskConfig(Section):
-    kind: Literal["translate", "summarise", "reply", "transduce", "caption", "classify", "recommend"] = Field(
-        "translate", description="what the model is for"
-    )
+    kind: Literal[
+        "translate", "summarise", "reply", "transduce", "caption", "classify", "recommend", "read"
+    ] = Field("translate", description="what the model is for")
 
 
 class WorldConfig(Section):
-    name: Literal["phrases", "scenes", "moods", "tastes"] = Field("phrases", description="which generated world")
+    name: Literal["phrases", "scenes", "moods", "tastes"] = Field(
+        "phrases", description="which generated world"
+    )
     languages: str = Field("en-fr", description="phrases: source-target, two of en, fr, vi")
     train: PositiveInt = Field(20_000, description="pairs, pictures or users to train on")
     valid: PositiveInt = Field(500, description="pairs to validate on")
@@ -130,6 +136,7 @@ class DataConfig(Section):
     world: WorldConfig | None = Field(None, description="a generated world in place of files")
     pictures: PicturesConfig | None = Field(None, description="captions: train, valid, test list pictures")
     ratings: RatingsConfig | None = Field(None, description="recommend: how the files are read")
+    reading: ReadingConfig | None = Field(None, description="read: train, valid, test are plain text")
     train: Files = Field((), description="one TSV or JSONL file, or a source and a target file")
     valid: Files = Field((), description="the same, to validate on")
     test: Files = Field((), description="the same, to test on")
@@ -345,6 +352,7 @@ class ModelConfig(Section):
     attention: AttentionConfig = AttentionConfig()
     classifier: ClassifierConfig | None = Field(None, description="classify: in place of a decoder")
     recommender: RecommenderConfig | None = Field(None, description="recommend: what reads a history")
+    reader: ReaderConfig | None = Field(None, description="read: in place of encoder and decoder")
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -383,6 +391,9 @@ def misfits(model: ModelConfig) -> Iterator[str]:
         return
     if model.recommender is not None:
         yield from _recommender_misfits(model, model.recommender)
+        return
+    if model.reader is not None:
+        yield from reader_misfits(model)
         return
     yield from _decoder_misfits(model)
     yield from _picture_misfits(model)
@@ -516,7 +527,9 @@ class TrainingConfig(Section):
     class_weights: Annotated[tuple[str, ...], Field(strict=False)] = Field(
         (), description='classify: what a text counts by its label, as in ["neutral=3"]; or ["balanced"]'
     )
-    start_from: str = Field("", description="classify, recommend: a model folder whose vectors and reader to take")
+    start_from: str = Field(
+        "", description="classify, recommend: a model folder whose vectors and reader to take"
+    )
     hold_vectors: bool = Field(False, description="classify: the vectors of data.vectors are not trained")
     ema: Share = Field(0.0, description="use a moving average of the weights with this decay; 0: off")
     average: int = Field(0, ge=0, description="use the mean of the weights of the last validations; 0: off")
@@ -593,7 +606,7 @@ class Recipe(Section):
             raise ValueError(f'task.kind = "caption": the world "{self.data.world.name}" has no pictures')
         if not sees and (scenes or self.data.pictures is not None):
             raise ValueError(f'task.kind = "{self.task.kind}": reads text, not pictures')
-        problems = list(label_misfits(self))
+        problems = [*label_misfits(self), *reading_misfits(self)]
         if problems:
             raise ValueError("; ".join(problems))
         return self

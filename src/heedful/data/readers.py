@@ -178,7 +178,7 @@ def read_pairs(files: Sequence[str], base: Path, data: DataConfig | None = None)
 
 def read_lines(path: Path) -> Iterator[str]:
     """The lines of a text file without their ends; a line that is not UTF-8 is an error with its number."""
-    for line in _lines(path):
+    for line in raw_lines(path):
         if isinstance(line, Broken):
             raise DataError(str(line))
         yield line
@@ -192,7 +192,8 @@ def must_be_file(path: Path) -> None:
         raise DataError(f"{path}: there is no such file")
 
 
-def _lines(path: Path) -> Iterator[str | Broken]:
+def raw_lines(path: Path) -> Iterator[str | Broken]:
+    """The lines of a text file without their ends, gz or not; what is not UTF-8 is broken."""
     number = 0
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
@@ -210,7 +211,7 @@ def _lines(path: Path) -> Iterator[str | Broken]:
 def text_lines(path: Path) -> Iterator[str]:
     """The lines of a text file, gz or not; one that is no UTF-8 is refused."""
     must_be_file(path)
-    for line in _lines(path):
+    for line in raw_lines(path):
         if isinstance(line, Broken):
             raise DataError(str(line))
         yield line
@@ -223,7 +224,7 @@ def _kind(path: Path) -> str:
 def _parallel(source: Path, target: Path) -> Iterator[Item]:
     """Line by line from both; the longer file is read to its end only to say how long it is."""
     left = right = 0
-    for number, (one, other) in enumerate(zip_longest(_lines(source), _lines(target)), 1):
+    for number, (one, other) in enumerate(zip_longest(raw_lines(source), raw_lines(target)), 1):
         if one is not None:
             left = number
         if other is not None:
@@ -262,7 +263,7 @@ def _tsv(path: Path, data: DataConfig) -> Iterator[Item]:
     expected = (
         "source, tab, target" if (source, target, needed) == (0, 1, 2) else f"at least {needed} columns"
     )
-    for number, line in enumerate(_lines(path), 1):
+    for number, line in enumerate(raw_lines(path), 1):
         if isinstance(line, Broken):
             yield line
             continue
@@ -285,7 +286,7 @@ def _tsv(path: Path, data: DataConfig) -> Iterator[Item]:
 
 def _jsonl(path: Path, data: DataConfig) -> Iterator[Item]:
     conditions = _conditions(data)
-    for number, line in enumerate(_lines(path), 1):
+    for number, line in enumerate(raw_lines(path), 1):
         if isinstance(line, Broken):
             yield line
             continue

@@ -17,7 +17,13 @@ from heedful.evaluation.rates import (
     word_error_rate,
 )
 from heedful.evaluation.rouge import rouge
-from heedful.evaluation.significance import Comparison, paired_bootstrap, paired_randomisation
+from heedful.evaluation.significance import Comparison, compared, paired_bootstrap, paired_randomisation
+from heedful.evaluation.surprisal import (
+    PositionBucket,
+    bits_per_character,
+    by_position,
+    perplexity_tally,
+)
 from heedful.evaluation.table import MOSES, TALLIES, maker
 from heedful.evaluation.tally import Maker, Metric, References, Tally, per_output
 from heedful.evaluation.translation import bleu, chrf, ter
@@ -89,6 +95,11 @@ __all__ = [
     "Place",
     "by_place",
     "Comparison",
+    "compared",
+    "PositionBucket",
+    "bits_per_character",
+    "by_position",
+    "perplexity_tally",
     "paired_bootstrap",
     "paired_randomisation",
 ]

@@ -1,14 +1,20 @@
-"""The LSTMN's cell (Cheng, Dong & Lapata 2016, eq. 5-10): an LSTM that reads its own past from a tape."""
+"""The LSTMN (Cheng, Dong & Lapata 2016, eq. 5-10): an LSTM that reads its own past from a tape."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from heedful.attention import PLAIN, Look, Memory, Tape, Watch
+from heedful.attention import PLAIN, Additive, Detail, Look, Memory, Tape, Watch
+from heedful.layers.dropout import Dropout
+from heedful.layers.modules import Modules
+from heedful.layers.state import side_by_side
+from heedful.layers.tape_steps import Begun, Taped, Weights, tape_steps
+from heedful.record import Site
 
 
 class TapeState(NamedTuple):
@@ -18,6 +24,20 @@ class TapeState(NamedTuple):
     summary: Float[Tensor, "batch hidden"]
     hidden: Float[Tensor, "batch hidden"]
     cell: Float[Tensor, "batch hidden"]
+
+    def detached(self) -> TapeState:
+        """The same numbers, through which no gradient goes back."""
+        keys, values, keep = self.tape.keys.detach(), self.tape.values.detach(), self.tape.keep
+        return TapeState(Memory(keys, values, keep), *(t.detach() for t in self[1:]))
+
+    def shortened(self, most: int, slots: int) -> TapeState:
+        """With the last `most` slots only, beside the first `slots`, which stay."""
+        count = self.tape.keep.shape[1]
+        if count - slots <= most:
+            return self
+        kept = torch.tensor([*range(slots), *range(count - most, count)], device=self.hidden.device)
+        tape = Memory(self.tape.keys[:, kept], self.tape.values[:, kept], self.tape.keep[:, kept])
+        return self._replace(tape=tape)
 
 
 class LSTMNCell(nn.Module):
@@ -52,3 +72,158 @@ class LSTMNCell(nn.Module):
             summary = torch.where(real, summary, state.summary)
             hidden, cell = torch.where(real, hidden, state.hidden), torch.where(real, cell, state.cell)
         return TapeState(tape, summary, hidden, cell), look
+
+
+class LSTMNRead(NamedTuple):
+    """What a stack gives for every position (zeros at padding), the state after it, and what was read.
+
+    A look's weights are (batch, position, 1, slot): first the slots that were there before (those of `state`,
+    or the zero slot), then one for each position.
+    """
+
+    hidden: Float[Tensor, "batch step hidden"]
+    state: tuple[TapeState, ...]
+    looks: Mapping[str, Look]
+
+
+class LSTMN(nn.Module):
+    """Layers of LSTMN cells, one above the other, each with a tape of its own (Cheng 2016, §3.2).
+
+    A layer reads what the one below gives; with `skip` it reads the words beside that. Between layers stands
+    `dropout`.
+    """
+
+    def __init__(
+        self,
+        input: int,
+        hidden: int,
+        layers: int = 1,
+        *,
+        recall: bool = True,
+        zero_slot: bool = False,
+        skip: bool = False,
+        dropout: nn.Module | None = None,
+        site: str = "tape",
+    ) -> None:
+        super().__init__()
+        self.hidden, self.skip = hidden, skip
+        widths = [input, *[hidden + input if skip else hidden] * (layers - 1)]
+        self.cells = Modules(
+            LSTMNCell(width, hidden, recall=recall, zero_slot=zero_slot, site=f"{site}.{depth}")
+            for depth, width in enumerate(widths)
+        )
+        self.dropout = Dropout(0.0) if dropout is None else dropout
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        return tuple(cell.tape.attention.site for cell in self.cells)
+
+    def forward(
+        self,
+        inputs: Float[Tensor, "batch step input"],
+        keep: Bool[Tensor, "batch step"] | None = None,
+        state: tuple[TapeState, ...] | None = None,
+        watch: Watch = PLAIN,
+    ) -> LSTMNRead:
+        """Read positions where `keep`, going on from a state. No gradient goes back into the state."""
+        if keep is None:
+            keep = torch.ones(inputs.shape[:2], dtype=torch.bool, device=inputs.device)
+        looks: dict[str, Look] = {}
+        after: list[TapeState] = []
+        x = inputs
+        for depth, cell in enumerate(self.cells):
+            if depth:
+                x = self.dropout(x)
+                x = torch.cat([x, inputs], dim=-1) if self.skip else x
+            begun = _begun(cell, x) if state is None else state[depth].detached()
+            site = cell.tape.attention.site.id
+            layer = _at_once if _quick(x, keep, watch, site) else _one_by_one
+            x, last, looks[site] = layer(cell, x, keep, begun, watch)
+            after.append(last)
+        return LSTMNRead(x, tuple(after), looks)
+
+
+def _begun(cell: LSTMNCell, x: Float[Tensor, "batch step input"]) -> TapeState:
+    return cell.start(x.new_zeros(len(x), x.shape[-1]))
+
+
+def _quick(x: Tensor, keep: Tensor, watch: Watch, site: str) -> bool:
+    """May all steps be computed at once? Not where scores are watched or edited, nor with padding inside."""
+    plain = watch.edit is None and watch.detail_at(site) is not Detail.FULL
+    wide = x.dtype in (torch.float32, torch.float64) and not torch.is_autocast_enabled(x.device.type)
+    return plain and wide and bool((keep[:, 1:] <= keep[:, :-1]).all())
+
+
+Layered = tuple[Float[Tensor, "batch step hidden"], TapeState, Look]
+
+
+def _one_by_one(cell: LSTMNCell, x: Tensor, keep: Tensor, begun: TapeState, watch: Watch) -> Layered:
+    """One layer, a step after the other."""
+    state, slots = begun, begun.tape.keep.shape[1] + x.shape[1]
+    states: list[Tensor] = []
+    looks: list[Look] = []
+    for t in range(x.shape[1]):
+        state, look = cell(x[:, t], state, keep[:, t], watch)
+        states.append(state.hidden.masked_fill(~keep[:, t, None], 0.0))
+        looks.append(_widened(look, slots, keep[:, t]))
+    if not states:
+        return x.new_zeros(len(x), 0, cell.tape.hidden), begun, Look(None)
+    return torch.stack(states, dim=1), state.detached(), side_by_side(looks)
+
+
+def _widened(look: Look, slots: int, real: Bool[Tensor, "batch"]) -> Look:
+    """With room for slots that are not written yet; what padding read is nothing."""
+
+    def wide(t: Tensor | None) -> Tensor | None:
+        if t is None:
+            return None
+        return nn.functional.pad(t, (0, slots - t.shape[-1])).masked_fill(~real[:, None, None, None], 0.0)
+
+    return Look(wide(look.weights), wide(look.scores), look.extra, look.query, look.context)
+
+
+def _at_once(cell: LSTMNCell, x: Tensor, keep: Tensor, begun: TapeState, watch: Watch) -> Layered:
+    """One layer, all steps as one operation."""
+    tape, hidden, width = cell.tape, cell.tape.hidden, x.shape[-1]
+    score = tape.attention.score
+    assert isinstance(score, Additive)
+    # torch's order of gates is the kernels': in, forget, new, out
+    gates = cell.gates.weight.view(4, hidden, -1)[[0, 1, 3, 2]].flatten(end_dim=1)
+    bias = cell.gates.bias.view(4, hidden)[[0, 1, 3, 2]].flatten()
+    ask = score.query.weight
+    past = torch.cat([gates[:, :hidden], ask[:, width:]]) if tape.recall else gates[:, :hidden]
+    query = x @ ask[:, :width].T
+    if tape.recall and begun.tape.keep.shape[1] > tape.slots:  # in the first one, too
+        first = query[:, :1] + (begun.summary @ ask[:, width:].T)[:, None]
+        query = torch.cat([first, query[:, 1:]], dim=1)
+    taped = tape_steps(
+        Begun(begun.tape.keys[:, :, 0], begun.tape.values[:, :, 0], begun.tape.keep),
+        keep,
+        query,
+        nn.functional.linear(x, gates[:, hidden:], bias),
+        Weights(past.contiguous(), score.key.weight, score.v),
+    )
+    real = keep[:, :, None]
+    weights = None
+    if watch.detail_at(tape.attention.site.id) is Detail.WEIGHTS:
+        weights = taped.weights.masked_fill(~real, 0.0)[:, :, None]
+    return taped.hidden.masked_fill(~real, 0.0), _after(taped, keep, begun), Look(weights)
+
+
+def _after(taped: Taped, keep: Tensor, begun: TapeState) -> TapeState:
+    """The state after each sentence's last word."""
+    hidden = begun.hidden.shape[-1]
+    memory = Memory(
+        taped.keys[:, :, None], taped.values[:, :, None], torch.cat([begun.tape.keep, keep], dim=1)
+    )
+    written = taped.values[:, begun.tape.keep.shape[1] :]
+    last: Int[Tensor, "batch"] = keep.sum(dim=1)
+    parts = (taped.read[:, :, :hidden], written[:, :, :hidden], written[:, :, hidden:])
+    before = (begun.summary, begun.hidden, begun.cell)
+    return TapeState(memory, *(_at(last, steps, start) for steps, start in zip(parts, before, strict=True)))
+
+
+def _at(last: Tensor, steps: Tensor, start: Tensor) -> Tensor:
+    """What step number `last` gave, counted from 1; at 0 what was there before."""
+    every = torch.cat([start[:, None], steps], dim=1)
+    return every[torch.arange(len(last), device=last.device), last].detach()

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from heedful.attention import Attention, Heads, Look, Memory, ScaledDot, Watch, causal
-from heedful.config import DecoderConfig, EncoderConfig, ModelConfig
+from heedful.config import DecoderConfig, EncoderConfig, ModelConfig, ReaderConfig
 from heedful.config.schema import encoder_width
 from heedful.layers.dropout import Dropout
 from heedful.layers.embedding import Positions
@@ -57,7 +57,9 @@ class Residual(nn.Module):
 class Layer(nn.Module):
     """Self-attention and a feed-forward part."""
 
-    def __init__(self, config: EncoderConfig | DecoderConfig, dropout: float, name: str) -> None:
+    def __init__(
+        self, config: EncoderConfig | DecoderConfig | ReaderConfig, dropout: float, name: str
+    ) -> None:
         super().__init__()
         width, pre = config.hidden, config.norm == "pre"
         self.self_site = f"{name}.self"

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from heedful.config import ModelConfig
 from heedful.models.classifier import Classifier
+from heedful.models.reader import Reader
 from heedful.models.recommender import Popularity, Recommender
 from heedful.models.seq2seq import Seq2Seq
 
@@ -27,3 +28,8 @@ def build_recommender(config: ModelConfig, counts: Float[Tensor, "item"]) -> Rec
     if config.recommender.kind == "popularity":
         return Popularity(counts)
     return Recommender(config, len(counts))
+
+
+def build_reader(config: ModelConfig, vocabulary: int) -> Reader:
+    """The same of a model that reads a text."""
+    return Reader(config, vocabulary)

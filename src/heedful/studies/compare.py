@@ -73,7 +73,9 @@ def variants(vary: Sequence[str], model: ModelConfig) -> list[Variant]:
     made = [Variant(_name(combination), combination) for combination in itertools.product(*choices)]
     if model.classifier is not None:
         return made + _plain_poolings(model.classifier)
-    if model.decoder.recurrent and model.decoder.source == "attention":
+    if model.reader is not None:
+        made.append(Variant("baseline: a plain LSTM", ("model.reader.kind=lstm",)))
+    elif model.decoder.recurrent and model.decoder.source == "attention":
         plain = ("model.decoder.source=init", "model.decoder.feed=none", "model.decoder.combine=false")
         made.append(Variant("baseline: uniform weights", ("model.attention.placement=uniform",)))
         made.append(Variant("baseline: no attention", plain))

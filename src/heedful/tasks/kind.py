@@ -31,6 +31,7 @@ FILES = {
     "caption": "caption",
     "classify": "classify",
     "recommend": "recommend",
+    "read": "read",
 }
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from heedful.config import Loaded, Recipe, differences, load_recipe, recipe_toml
-from heedful.config.schema import Section
+from heedful.config.section import Section
 from heedful.data.paths import PREFIX
 from heedful.errors import ModelError, TrainingError
 from heedful.tasks.folder import RECIPE, finished, save_model

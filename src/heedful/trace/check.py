@@ -10,6 +10,7 @@ from heedful.record import Checks, Looks, Trace
 from heedful.trace.loops import mixture
 from heedful.trace.place import placed
 
+SLOT = "slot"  # the score of a tape's empty slot, which is no position
 SAME = 1e-6  # weights of two steps that differ by less look at one place
 
 
@@ -65,7 +66,9 @@ def allowed(trace: Trace, looks: Looks, query: int) -> list[bool]:
     open_ = [True] * count
     if looks.mask is not None:
         open_ = [bool(value) for value in trace.tensors[looks.mask].array()]
-    if looks.kind == "self" and looks.asks == "target":
+    if looks.kind == "tape":
+        return [value and key < query for key, value in enumerate(open_)]
+    if looks.kind == "self" and (looks.asks == "target" or trace.model.task == "read"):
         open_ = [value and key <= query for key, value in enumerate(open_)]
     if looks.kind == "history" and (own := trace.target.tokens[query].id) is not None:  # no item reads itself
         open_ = [value and token.id != own for value, token in zip(open_, trace.source.tokens, strict=True)]
@@ -81,7 +84,9 @@ def _softmax(trace: Trace, looks: Looks) -> Iterable[float]:
         if edited(trace, looks, query):
             continue
         extra = {name: float(array[query, head]) for name, array in extras.items()}
-        made = placed(scores[query, head].tolist(), allowed(trace, looks, query), settings, query, extra)
+        row, open_ = scores[query, head].tolist(), allowed(trace, looks, query)
+        slots = [extra[SLOT]] if SLOT in extra else []
+        made = placed(row + slots, open_ + [True] * len(slots), settings, query, extra)[: len(row)]
         yield float(np.abs(np.asarray(made) - weights[query, head]).max(initial=0))
 
 

@@ -30,6 +30,7 @@ from heedful.trace.loops import (
     times,
 )
 from heedful.trace.place import placed
+from heedful.trace.replay_reader import replay_reader
 
 Parameters = Mapping[str, npt.NDArray[Any]]
 PAD, START = 0, 2  # never written
@@ -39,6 +40,8 @@ def replay(trace: Trace, parameters: Parameters) -> Checks:
     """The largest differences between the trace and what its model's parameters give in plain loops."""
     if trace.detail == "weights":
         raise TraceError("a trace of weights alone cannot be replayed: make one with --detail steps or full")
+    if trace.model.task == "read":
+        return replay_reader(trace, parameters)
     replayer = _replayer(trace, parameters)
     found = check(trace)
     score, softmax, context = 0.0, 0.0, 0.0

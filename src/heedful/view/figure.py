@@ -12,6 +12,7 @@ import numpy as np
 
 from heedful.errors import TraceError, nearest
 from heedful.record import Matrix, Trace, entropy_ratio
+from heedful.view.arcs import arcs
 from heedful.view.labels import families
 from heedful.view.photo import panels
 from heedful.view.shaded import shaded, shaded_figure
@@ -46,7 +47,7 @@ def draw(
         raise TraceError(f"{path}: cannot draw as {path.suffix!r}; {nearest(path.suffix, FORMATS)}")
     table = (
         None
-        if view in ("steps", "beam", "photo", "words")
+        if view in ("steps", "beam", "photo", "words", "arcs")
         else trace.table(site, head, words=words, specials=specials)
     )
     makers: dict[str, Callable[[], Figure]] = {
@@ -57,6 +58,7 @@ def draw(
         "beam": lambda: beam(trace),
         "photo": lambda: panels(trace, site, head, smooth),
         "words": lambda: shaded_figure(shaded(trace, site, head, words=words)),
+        "arcs": lambda: arcs(trace, site, head, words, specials),
     }
     matplotlib.use("Agg")
     from matplotlib import pyplot
