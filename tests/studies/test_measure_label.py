@@ -116,7 +116,7 @@ def test_what_has_no_looks_is_told_so(tmp_path: Path) -> None:
     opened = labels.folder(tmp_path / "m", labels.preset("classify-max"))
     with pytest.raises(TraceError, match="has no attention"):
         measure(opened, labels.PAIRS, Asked())
-    task = opened.recipe.task.model_copy(update={"kind": "caption"})
+    task = opened.recipe.task.model_copy(update={"kind": "recommend"})
     other = opened._replace(recipe=opened.recipe.model_copy(update={"task": task}))
-    with pytest.raises(ModelError, match="was trained to caption: there is no measure of its looks yet"):
+    with pytest.raises(ModelError, match="was trained to recommend: there is no measure of its looks yet"):
         way_of(other)

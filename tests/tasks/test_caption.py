@@ -221,8 +221,6 @@ def test_what_is_for_lines_refuses_a_captioner(tmp_path: Path, capsys: pytest.Ca
     for command in (["translate"], ["bench"]):
         assert run(*command, "-m", model) == 2
         assert "model was trained to caption; use heedful caption" in capsys.readouterr().err
-    assert run("measure", "-m", model) == 2
-    assert "there is no measure of its looks yet" in capsys.readouterr().err
 
 
 def test_another_backbone_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -270,7 +270,7 @@ def test_vectors_of_another_model_are_begun_with(tmp_path: Path) -> None:
     words = ("train", tmp_path / "r.toml", "--out", tmp_path / "x", "training.start_from=fism")
     assert "its vectors have width 8, but model.embedding = 4" in complaint(*words, "model.embedding=4")
     assert "was trained on other items" in complaint(*words, "data.world.items=240")
-    assert "no such model folder" in complaint(*words[:-1], "training.start_from=nowhere")
+    assert "nowhere is not there" in complaint(*words[:-1], "training.start_from=nowhere")
     assert not (tmp_path / "x").exists()
 
 
