@@ -45,7 +45,7 @@ COUNTED = """
 NUMBERS = """two deux hai; three trois ba; four quatre bốn; five cinq năm; six six sáu; seven sept bảy;
 eight huit tám; nine neuf chín; ten dix mười; eleven onze mười_một; twelve douze mười_hai;
 fifteen quinze mười_lăm; twenty vingt hai_mươi; thirty trente ba_mươi; fifty cinquante năm_mươi"""
-# What "the king 's horse" has before its horse: nothing, le/la/les, nothing or những.
+# What "the king 's horse" has before its horse: nothing (it is 's that makes it definite), le/la/les, nothing or những.
 HEADS = """
 0 s | | LE/d | _
 0 p | | LE/d | những/d _
@@ -100,10 +100,10 @@ TIMES = """
 0 | this/a week/b | cette/a semaine/b | tuần/b này/a
 1 | yesterday | hier | hôm qua
 1 | last/a night/b | hier/a soir/b | tối/b qua/a
-1 | last/a year/b | l'/c année/b dernière/a | năm/b ngoái/a
+1 | last/a year/b | l'/L année/b dernière/a | năm/b ngoái/a
 2 | tomorrow | demain | ngày mai
 2 | tonight | ce soir | tối nay
-2 | next/a week/b | la/c semaine/b prochaine/a | tuần/b sau/a
+2 | next/a week/b | la/L semaine/b prochaine/a | tuần/b sau/a
 """
 # The tenses (present 0, past 1, future 2) of the clauses before and after it, where the three languages
 # agree on them: after "quand" or "si" English would want another tense than French in the past and future.

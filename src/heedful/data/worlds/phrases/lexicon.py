@@ -11,8 +11,8 @@ LANGUAGES = ("en", "fr", "vi")
 Tokens = tuple[str, ...]
 Marked = tuple[Tokens, str]  # words, and a mark for each
 
-# Marks of words that are two parts at once: du, saw, did, was.
-PARTS = {"R": "rd", "T": "tv", "D": "nt", "K": "tk"}
+# Marks of words that are two parts at once: du, saw, did, was, the article of "l'année dernière".
+PARTS = {"R": "rd", "T": "tv", "D": "nt", "K": "tk", "L": "ab"}
 
 PRESENT, PAST, FUTURE = range(3)
 POSITIVE, NOT, NEVER, NO_LONGER = range(4)

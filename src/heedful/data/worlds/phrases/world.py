@@ -16,6 +16,7 @@ from heedful.data.worlds.phrases.language import Language, Shape
 from heedful.data.worlds.phrases.lexicon import Fixed, Lexicon, Marked, Tokens
 from heedful.data.worlds.phrases.plans import (
     AND,
+    OF,
     Clause,
     CopulaPlan,
     Nominal,
@@ -76,6 +77,7 @@ class World:
         )
         self._own = frozenset(i for i, det in enumerate(self.lexicon.determiners) if det.own)
         self._chunks: dict[object, Chunk] = {}
+        self._main: dict[Chunk, tuple[list[int], ...]] = {}  # the verbs of verb chunks, in both languages
         self._groups: dict[object, tuple[Tokens, Tokens, str, str, int]] = {}
         self._frames: dict[object, tuple[Marked, Marked, Marked, Marked]] = {}
 
@@ -166,10 +168,19 @@ class World:
         return chunks, who, owner
 
     def _possession(self, owner: Chunk, head: Chunk) -> Chunk:
-        """the king 's | horse; le cheval | du roi; con ngựa | của vị vua"""
+        """the king 's | horse; le cheval | du roi; con ngựa | của vị vua
+
+        The article that the head has in other languages is linked to 's, which makes it definite.
+        """
         if self.source == "en":
-            return crossed(owner, head)
-        return crossed(head, owner) if self.target == "en" else joined((head, owner))
+            words, others, links = crossed(owner, head)
+            free, article = all(j for _, j in links), (len(owner[0]) - 1, 0)
+        elif self.target == "en":
+            words, others, links = crossed(head, owner)
+            free, article = all(i for i, _ in links), (0, len(owner[1]) - 1)
+        else:
+            return joined((head, owner))
+        return words, others, tuple(sorted((*links, article))) if free else links
 
     def _relative(self, plan: Relative, who: int, owner: str, dice: Dice) -> list[Chunk]:
         subject, predicate = plan
@@ -204,8 +215,30 @@ class World:
         if manners:
             chunks.append(self.fixed(lex.WAYS[manners[int(dice() * len(manners))]]))
         for nominal in nominals:
-            chunks += self._nominal(nominal, owner, dice)[0]
+            added = self._nominal(nominal, owner, dice)[0]
+            governed = isinstance(verb, VerbPlan) and self._lacks(nominal)
+            chunks = self._governing(chunks, added, nominal.join) if governed else chunks + added
         return chunks
+
+    def _lacks(self, nominal: Nominal) -> bool:
+        """Whether one language has a preposition before it and the other none: obeys the king, obéit au roi."""
+        phrase = nominal.second if nominal.join == OF else nominal.first
+        if phrase is None:
+            return False
+        forms = lex.ADPOSITIONS[phrase.preposition].forms
+        return bool(forms[self.source][0]) != bool(forms[self.target][0])
+
+    def _governing(self, chunks: list[Chunk], added: list[Chunk], join: int) -> list[Chunk]:
+        """A verb and its object in one chunk, where the preposition is linked to the verb that wants it."""
+        french = self._french
+        verbs = self._main[chunks[0]][1 - french]
+        both = joined([*chunks, *added])
+        place = sum(len(chunk[french]) for chunk in chunks)
+        places = [place]
+        if join == AND:
+            places.append(place + sum(len(chunk[french]) for chunk in added[:2]))
+        links = {(at, verb) if french == 0 else (verb, at) for at in places for verb in verbs}
+        return [(*both[:2], tuple(sorted({*both[2], *links})))]
 
     def _verb(self, plan: VerbPlan, who: int, agree: int, dice: Dice) -> Chunk:
         verbs, tense, polarity, adverbs, clitics = plan
@@ -213,9 +246,18 @@ class World:
         adverb = adverbs[int(dice() * len(adverbs))] if adverbs else NO_WORD
         clitic = clitics[int(dice() * len(clitics))] if clitics else NO_WORD
         key = verb, tense, polarity, adverb, who, clitic, agree
-        return self._chunks.get(key) or self._speak(
-            key, lambda language: SPEAK[language].verb(self.lexicon.verbs[verb], *key[1:])
-        )
+        chunk = self._chunks.get(key)
+        if chunk is None:
+            forms = {
+                language: SPEAK[language].verb(self.lexicon.verbs[verb], *key[1:])
+                for language in (self.source, self.target)
+            }
+            chunk = self._speak(key, forms.__getitem__)
+            self._main[chunk] = tuple(
+                [i for i, mark in enumerate(marks) if "v" in lex.PARTS.get(mark, mark)]
+                for _, marks in forms.values()
+            )
+        return chunk
 
     def _copula(self, plan: CopulaPlan, who: int, dice: Dice) -> Chunk:
         adjectives, kind, grades, tense = plan
