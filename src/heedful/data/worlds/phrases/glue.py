@@ -45,7 +45,7 @@ COUNTED = """
 NUMBERS = """two deux hai; three trois ba; four quatre bốn; five cinq năm; six six sáu; seven sept bảy;
 eight huit tám; nine neuf chín; ten dix mười; eleven onze mười_một; twelve douze mười_hai;
 fifteen quinze mười_lăm; twenty vingt hai_mươi; thirty trente ba_mươi; fifty cinquante năm_mươi"""
-# What "the king 's horse" has before its horse: nothing (it is 's that makes it definite), le/la/les, nothing or những.
+# What "the king 's horse" has before its horse: nothing ('s makes it definite), le/la/les, nothing or những.
 HEADS = """
 0 s | | LE/d | _
 0 p | | LE/d | những/d _

@@ -221,7 +221,7 @@ class World:
         return chunks
 
     def _lacks(self, nominal: Nominal) -> bool:
-        """Whether one language has a preposition before it and the other none: obeys the king, obéit au roi."""
+        """Whether one language alone has a preposition before it: obeys the king, obéit au roi."""
         phrase = nominal.second if nominal.join == OF else nominal.first
         if phrase is None:
             return False
