@@ -10,6 +10,7 @@ import type { Trace } from "./trace";
 import { walkable, type Painter, type Pick, type Ui } from "./ui";
 import { alignment } from "./views/alignment";
 import { help } from "./views/help";
+import { history } from "./views/history";
 import { photo } from "./views/photo";
 import { top } from "./views/top";
 import { walk } from "./views/walk";
@@ -20,8 +21,9 @@ const NAMES: Record<View, string> = {
   alignment: "Alignment",
   "what-if": "What-if",
   photo: "Photo",
+  history: "History",
 };
-const MAKERS: Record<View, (ui: Ui) => Children> = { walk, alignment, "what-if": whatIf, photo };
+const MAKERS: Record<View, (ui: Ui) => Children> = { walk, alignment, "what-if": whatIf, photo, history };
 
 export class App {
   private readonly arrays: Arrays;
@@ -66,9 +68,13 @@ export class App {
     return { ...state, view, tick: clamp(this.line, state.tick), site: known ? state.site : null };
   }
 
-  /** A photograph is there only where a picture was read. */
+  /** A photograph is there only where a picture was read, a history where one was. */
   private views(): View[] {
-    return VIEWS.filter((view) => view !== "photo" || this.trace.source.image != null);
+    const there: Partial<Record<View, boolean>> = {
+      photo: this.trace.source.image != null,
+      history: this.trace.sites.some((looks) => looks.kind === "history"),
+    };
+    return VIEWS.filter((view) => there[view] ?? true);
   }
 
   /** One site after the other, so that the page can be used meanwhile. */
@@ -92,8 +98,8 @@ export class App {
   /** The address follows; a page inside a notebook may have none of its own. */
   private remember(visited: boolean): void {
     try {
-      if (visited) history.pushState(null, "", format(this.state));
-      else history.replaceState(null, "", format(this.state));
+      if (visited) window.history.pushState(null, "", format(this.state));
+      else window.history.replaceState(null, "", format(this.state));
     } catch {
       // the state is kept by the page alone
     }
@@ -271,6 +277,7 @@ export class App {
       a: () => this.show("alignment"),
       i: () => this.show("what-if"),
       p: () => this.show("photo"),
+      h: () => this.show("history"),
     };
     const act =
       always[event.key.toLowerCase()] ?? (state.view === "walk" ? this.walkKey(event, target) : undefined);

@@ -20,7 +20,7 @@ export const DEFAULTS: Attention = {
 
 type Settings = Record<string, unknown>;
 
-export function section(trace: Trace, name: "encoder" | "decoder" | "attention"): Settings {
+export function section(trace: Trace, name: "encoder" | "decoder" | "attention" | "classifier"): Settings {
   return (trace.model.settings[name] ?? {}) as Settings;
 }
 
@@ -35,6 +35,11 @@ export function attentionOf(trace: Trace, looks: Looks): Attention {
 
 /** What asks, in words. */
 export function askerOf(trace: Trace): string {
+  if (trace.model.task === "recommend") return "the item in question";
+  if (trace.model.task === "classify") {
+    const { query } = section(trace, "classifier") as { query?: string };
+    return query === "final" ? "the reader's last state" : "a learned vector";
+  }
   const { kind, order } = section(trace, "decoder") as { kind?: string; order?: string };
   if (kind === "transformer" || kind === "conv") return "what the decoder has so far";
   if (kind === "abs") return "the last words written";

@@ -1,6 +1,6 @@
 /** Deep links: everything that is shown follows from the part of the address behind `#`. */
 
-export const VIEWS = ["walk", "alignment", "what-if", "photo"] as const;
+export const VIEWS = ["walk", "alignment", "what-if", "photo", "history"] as const;
 export type View = (typeof VIEWS)[number];
 export const FIGURES = ["both", "matrix", "lines"] as const;
 export type Figure = (typeof FIGURES)[number];

@@ -1,7 +1,24 @@
 /** The formulas of every read-out: from the look to the probabilities of words. */
 import type { Children, Element } from "./dom";
 import { exp, index } from "./formulas";
-import { EQUALS, PLUS, call, formula, joined, mi, mn, mo, mt, root, steps, vec } from "./math";
+import {
+  DOT,
+  EQUALS,
+  PLUS,
+  call,
+  factor,
+  formula,
+  frac,
+  joined,
+  mi,
+  mn,
+  mo,
+  mrow,
+  mt,
+  root,
+  steps,
+  vec,
+} from "./math";
 
 const y = (): Element => vec("y");
 const s = (): Element => vec("s");
@@ -11,7 +28,7 @@ const r = (): Element => vec("r");
 
 /** What a recipe says about the way from a look to a word. */
 export interface ReadOut {
-  readonly kind: string; // of the decoder
+  readonly kind: string; // of the decoder, or the task of a model that has none
   readonly readOut: string;
   readonly norm: string;
   readonly looks: boolean; // is there a context at all?
@@ -30,9 +47,26 @@ const z = (): Element => vec("z");
 
 /** From the look to the vector that words are compared with. */
 export function combineRules(how: ReadOut): Rules {
+  if (how.kind === "recommend") return compared();
+  if (how.kind === "classify") return whole(how);
   if (how.kind === "transformer") return transformer(how);
   if (how.kind === "conv") return convolutional();
   return how.kind === "abs" ? abs(how) : recurrent(how);
+}
+
+function compared(): Rules {
+  return {
+    rules: [formula(mi("y"), EQUALS(), vec("q"), DOT(), c(), PLUS(), mi("b"))],
+    what: "q: the item in question. b, learned, is what it has in its favour whoever asks.",
+  };
+}
+
+function whole({ readOut }: ReadOut): Rules {
+  const bent = readOut === "tanh";
+  return {
+    rules: [is(bent ? call("tanh", c()) : c())],
+    what: bent ? "tanh keeps every number between −1 and 1." : "It is taken as it is.",
+  };
 }
 
 function transformer({ norm, tied, resized }: ReadOut): Rules {
@@ -108,6 +142,32 @@ function recurrent({ readOut, looks }: ReadOut): Rules {
 
 export const wordRule = (): Element =>
   formula(mi("p"), EQUALS(), call("softmax", mi("O"), x(), PLUS(), mi("b")));
+
+export const itemRule = (): Element =>
+  formula(mi("p"), EQUALS(), frac(mt("1"), mrow(mt("1"), PLUS(), exp([mo("−"), mi("y")]))));
+
+/** How likely an item is to be taken, from its score. */
+export function itemChance(item: string, score: number): Element {
+  const below = mrow(mt("1"), PLUS(), exp(mn(-score)));
+  return steps(
+    [mi("p"), mo("("), index(item), mo(")")],
+    [
+      [EQUALS(), frac(mt("1"), below)],
+      [EQUALS(), mn(1 / (1 + Math.exp(-score)), { "data-from": "said" })],
+    ],
+  );
+}
+
+/** A score from the logarithm of its probability. */
+export const scoreOf = (logp: number): number => logp - Math.log1p(-Math.exp(logp));
+
+/** The score of an item from its parts. */
+export function itemNumbers(product: number, score: number): Element {
+  return steps(mi("y"), [
+    [EQUALS(), mn(product, { "data-from": "in-query in-context" }), PLUS(), factor(score - product)],
+    [EQUALS(), mn(score, { "data-id": "said" })],
+  ]);
+}
 
 export function wordNumbers(word: string, logp: number): Element {
   const p = [mi("p"), mo("("), index(word), mo(")")];

@@ -43,6 +43,16 @@ export function walked(trace: Trace, site: string | null): Looks | null {
   );
 }
 
+/** (step, position), of the chosen head or the mean of all. */
+export function meanWeights(ui: Ui, looks: Looks): number[][] {
+  const head = headOf(looks, ui.state.head);
+  const heads = head === null ? Array.from({ length: looks.heads }, (_, i) => i) : [head];
+  return ui.trace.steps.map((_, step) => {
+    const rows = heads.map((one) => ui.arrays.row(looks.weight, step, one));
+    return Array.from(rows[0]!, (_, i) => rows.reduce((sum, row) => sum + row[i]!, 0) / rows.length);
+  });
+}
+
 export function headOf(looks: Looks, head: number | null): number | null {
   return head === null || head >= looks.heads ? null : head;
 }

@@ -341,3 +341,19 @@ def test_popularity_on_movielens_has_the_figures_that_are_known(tmp_path: Path) 
     assert [round(metric["value"], 2) for metric in found["metrics"]] == [45.20, 25.26, 45.38, 25.45]
     said = complaint("recommend", "-m", tmp_path / "m", "--items", "Toy Stroy")
     assert 'did you mean "Toy Story (1995)"' in said
+
+
+def test_a_page_of_recommendations(model: Path, tmp_path: Path) -> None:
+    page = tmp_path / "why.html"
+    done = here("recommend", "-m", model, "--user", "7", "-o", page)
+    assert done.returncode == 0, done.stderr
+    assert "#/history" in page.read_text(encoding="utf-8")
+    out = tmp_path / "t.json"
+    here("trace", "user:7", "-m", model, "-o", out)
+    trace = Trace.load(out)
+    effect = trace.array(trace.tests["leave-one-out"])
+    assert effect.shape == trace.matrix().shape
+    best = asked("-m", model, "--user", "7")["items"][0]
+    titles = [reason["title"] for reason in best["because"]]
+    for reason, at in zip(best["because"], map(trace.source.words.index, titles), strict=True):
+        assert effect[0, at] == pytest.approx(reason["effect"], abs=1e-5)

@@ -37,7 +37,7 @@ def test_the_page_shows_what_was_read_for_each_word(show: Opener) -> None:
     shown = show(trace, "#/photo?tick=5")
     page = shown.page
     assert page.locator("nav a[aria-current=page]").inner_text() == "Photo"
-    assert page.locator(".photo-words [aria-pressed=true]").inner_text() == "red"
+    assert page.locator(".step-buttons [aria-pressed=true]").inner_text() == "red"
     found = [float(v or 0) for v in page.locator(".region").evaluate_all("all => all.map(o => o.dataset.v)")]
     assert found == pytest.approx(trace.matrix()[1].tolist(), abs=1e-7)
     page.locator('.region[data-r="2"][data-c="1"]').click()

@@ -237,7 +237,11 @@ def recommend(
     reasons: Annotated[int, typer.Option(min=0, help="Items of the history named for each.")] = 3,
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", help="Draw why: bars over the history (.png, .svg or .pdf)."),
+        typer.Option(
+            "-o",
+            "--out",
+            help="Draw why: bars over the history (.png, .svg, .pdf), or a page of all (.html).",
+        ),
     ] = None,
     about: Annotated[
         str | None, typer.Option(help="With -o: the item to explain (default: the first).")

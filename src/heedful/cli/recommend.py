@@ -106,6 +106,9 @@ def _draw(opened: RecommenderModel, asked: Asked, history: Ints, first: int) -> 
     assert asked.out is not None
     known = opened.words
     item = first if asked.about is None else known.item(asked.about)
+    if asked.out.suffix == ".html":
+        _page(opened, asked, known.name(item))
+        return
     (found,) = weighed(opened, history, [item])
     places = _strongest(found, history, item)
     lost = effects(opened, history, item, places)
@@ -115,6 +118,18 @@ def _draw(opened: RecommenderModel, asked: Asked, history: Ints, first: int) -> 
     ]
     left = len(history) - len(bars) - int(item in history)
     draw_history(bars, f"{known.name(item)}\nfor {_whose(asked, history)}", left, asked.out)
+
+
+def _page(opened: RecommenderModel, asked: Asked, first: str) -> None:
+    """The History view of all that is recommended, or of the one asked about."""
+    from heedful.tasks.recommend_trace import ITEMS, USER, traced
+    from heedful.tasks.tracing import Wanted
+    from heedful.view.page import link, write_page
+
+    assert asked.out is not None
+    line = f"{ITEMS}{asked.items}" if asked.user is None else f"{USER}{asked.user}"
+    made = traced(opened, Wanted(line, target=None if asked.about is None else first))
+    write_page(made, asked.out, link("history"))
 
 
 def _strongest(found: Weighed, history: Ints, item: int) -> list[int]:

@@ -98,7 +98,7 @@ def _page(trace: Trace, out: Path, chosen: Chosen) -> None:
         trace.matrix(chosen.site, chosen.head)  # are they there?
     lines = chosen.view == "lines"
     start = link(
-        "alignment" if lines else "photo" if chosen.view == "photo" else "walk",
+        "alignment" if lines else "photo" if chosen.view == "photo" else _opening(trace),
         site=chosen.site,
         head=chosen.head,
         words=chosen.words,
@@ -106,6 +106,11 @@ def _page(trace: Trace, out: Path, chosen: Chosen) -> None:
         figure="lines" if lines else None,
     )
     write_page(trace, out, start)
+
+
+def _opening(trace: Trace) -> str:
+    """The view that a page opens with: a recommendation is a history first."""
+    return "history" if any(looks.kind == "history" for looks in trace.sites) else "walk"
 
 
 def _export(trace: Trace, out: Path, chosen: Chosen) -> None:

@@ -6,6 +6,8 @@ import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from heedful.attention import Detail, Watch
@@ -16,7 +18,7 @@ from heedful.models import Judged, Popularity, Recommender
 from heedful.record import Model, Side, Step, Tensor, Token, Trace
 from heedful.record.trace import Looks, site_looks
 from heedful.tasks.recommend import RecommenderModel
-from heedful.tasks.recommend_use import best, history_of
+from heedful.tasks.recommend_use import best, effects, history_of, weighed
 from heedful.trace import check
 from heedful.trace.whatif import change_of
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 USER, ITEMS = "user:", "items:"
 TOP = 10
+TRIED = 50  # the strongest items of a history, left out one by one
+EFFECT, WITHOUT = "effect", "leave-one-out"
 SOURCE = "source"  # what a history's items are to whoever looks
 
 
@@ -80,6 +84,10 @@ def _trace(opened: RecommenderModel, wanted: Wanted, history: Ints, items: Seque
     judged = model.judge(torch.from_numpy(history), torch.tensor(items), Watch(level, edit=change))
     tensors: dict[str, Tensor] = {}
     sites = _sites(model, judged, wanted, tensors) if isinstance(model, Recommender) else []
+    tests = {}
+    if isinstance(model, Recommender) and not wanted.edits:
+        tensors[EFFECT] = Tensor.of(_effects(opened, history, items), "T", "S")
+        tests[WITHOUT] = EFFECT
     return Trace(
         parent=wanted.parent.id if wanted.parent is not None else None,
         detail=wanted.detail,
@@ -98,7 +106,18 @@ def _trace(opened: RecommenderModel, wanted: Wanted, history: Ints, items: Seque
         alignment=model.alignment,
         tensors=tensors,
         edits=list(wanted.edits),
+        tests=tests,
     )
+
+
+def _effects(opened: RecommenderModel, history: Ints, items: Sequence[int]) -> npt.NDArray[np.float64]:
+    """Of each item its score minus that without a history item; not a number where that was not tried."""
+    found = np.full((len(items), len(history)), np.nan)
+    for row, (item, look) in enumerate(zip(items, weighed(opened, history, items), strict=True)):
+        order = np.argsort(-np.abs(look.adds), kind="stable").tolist()
+        places = [at for at in order if history[at] != item][:TRIED]
+        found[row, places] = effects(opened, history, item, places)
+    return found
 
 
 def _side(known: Catalogue, items: Sequence[int]) -> Side:

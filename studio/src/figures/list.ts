@@ -4,7 +4,7 @@ import type { Ui } from "../ui";
 
 export interface Row {
   readonly label: string;
-  readonly said: string; // the cell in words
+  readonly said: string | null; // the cell in words; null: it speaks for itself
   readonly cell: Children;
   readonly attributes?: Attributes; // of the cell
   readonly marks?: string; // classes of the row

@@ -1,5 +1,7 @@
 /** Small controls that several views share. */
 import { h, type Children, type Element } from "../dom";
+import { piece } from "../format";
+import { tickOf } from "../tick";
 import type { Looks } from "../trace";
 import { headOf, type Ui } from "../ui";
 
@@ -41,6 +43,27 @@ export function toggle(
     },
     label,
     key !== null && h("kbd", { "aria-hidden": "true" }, key),
+  );
+}
+
+/** What was written, one button each. */
+export function steps(ui: Ui, step: number, title: string): Element {
+  return h(
+    "div",
+    { class: "step-buttons", role: "group", "aria-label": title },
+    ui.trace.target.tokens.map((_, i) =>
+      h(
+        "button",
+        {
+          type: "button",
+          "aria-pressed": String(i === step),
+          "data-step": i,
+          dir: "auto",
+          onclick: () => ui.go({ tick: tickOf(ui.line, i, 1) }),
+        },
+        piece(ui.trace.target, i),
+      ),
+    ),
   );
 }
 

@@ -5,7 +5,17 @@ import { bar, list, type Row } from "../figures/list";
 import { vector } from "../figures/vector";
 import { bare, number, percent, piece } from "../format";
 import type { Moment } from "../moment";
-import { combineRules, wordNumbers, wordRule, type ReadOut } from "../readout";
+import {
+  combineRules,
+  itemChance,
+  itemNumbers,
+  itemRule,
+  scoreOf,
+  wordNumbers,
+  wordRule,
+  type ReadOut,
+} from "../readout";
+import { capital, speech } from "../speech";
 import type { Ui } from "../ui";
 import { MORE, value, type Lane } from "./lanes";
 
@@ -18,6 +28,11 @@ const PARTS: Record<string, [string, string]> = {
 };
 
 function readOutOf({ trace }: Ui, { looks }: Moment): ReadOut {
+  const { task } = trace.model;
+  if (task === "recommend" || task === "classify") {
+    const { form } = section(trace, "classifier") as { form?: string };
+    return { ...PLAIN, kind: task, readOut: form === "zhou" ? "tanh" : "linear" };
+  }
   const decoder = section(trace, "decoder") as {
     kind?: string;
     read_out?: string;
@@ -35,7 +50,50 @@ function readOutOf({ trace }: Ui, { looks }: Moment): ReadOut {
   };
 }
 
+const PLAIN: ReadOut = {
+  kind: "",
+  readOut: "linear",
+  norm: "pre",
+  looks: true,
+  tied: false,
+  resized: false,
+};
+
 export function combineLane(ui: Ui, moment: Moment): Lane {
+  return ui.trace.model.task === "recommend" ? comparing(ui, moment) : combining(ui, moment);
+}
+
+/** A recommender's: the item in question and what was read, number by number. */
+function comparing(ui: Ui, moment: Moment): Lane {
+  const { query, context, record } = moment;
+  const { rules, what } = combineRules(readOutOf(ui, moment));
+  const there = query !== null && context !== null && query.length === context.length;
+  const product = there ? Array.from(query).reduce((sum, one, i) => sum + one * context[i]!, 0) : 0;
+  const score = scoreOf(record.logp);
+  return {
+    title: "Compare",
+    what: speech(ui.trace).joins,
+    rules: [rules, h("p", { class: "letters" }, what)],
+    numbers: there && itemNumbers(product, score),
+    body: there
+      ? h(
+          "div",
+          { class: "vectors" },
+          vector({ id: "in-query", letter: "q", what: "the item in question", values: query, from: "q" }),
+          vector({
+            id: "in-context",
+            letter: "c",
+            what: "what was read",
+            values: context,
+            from: "context",
+          }),
+        )
+      : h("p", { class: "note" }, MORE),
+    foot: null,
+  };
+}
+
+function combining(ui: Ui, moment: Moment): Lane {
   const { trace, arrays } = ui;
   const how = readOutOf(ui, moment);
   const { rules, what } = combineRules(how);
@@ -64,7 +122,7 @@ export function combineLane(ui: Ui, moment: Moment): Lane {
   });
   return {
     title: "Combine",
-    what: "What was read joins what the decoder already knows.",
+    what: speech(trace).joins,
     rules: how.kind !== "" && [rules, h("p", { class: "letters" }, what)],
     numbers:
       !same &&
@@ -94,6 +152,32 @@ function copied(gate: number): Children {
 const LISTED = 8;
 
 export function wordLane(ui: Ui, step: number): Lane {
+  return ui.trace.model.task === "recommend" ? itemLane(ui, step) : likelyLane(ui, step);
+}
+
+function itemLane(ui: Ui, step: number): Lane {
+  const rows = ui.trace.steps.map((record, i): Row => {
+    const p = Math.exp(record.logp);
+    return {
+      label: piece(ui.trace.target, i),
+      said: `probability ${number(p)}`,
+      marks: i === step ? "chosen" : "",
+      cell: [bar(p, 1), value(p)],
+      attributes: { "data-id": `p${i}`, "data-from": "said", "data-logp": String(record.logp) },
+    };
+  });
+  return {
+    title: "Item",
+    what: speech(ui.trace).chosen,
+    rules: itemRule(),
+    numbers: itemChance(piece(ui.trace.target, step), scoreOf(ui.trace.steps[step]!.logp)),
+    body: list(ui, "words", "Items of this trace", rows),
+    foot: h("p", { class: "letters" }, "Each by itself: these do not sum to 1."),
+  };
+}
+
+function likelyLane(ui: Ui, step: number): Lane {
+  const { one, chosen } = speech(ui.trace);
   const record = ui.trace.steps[step]!;
   const token = ui.trace.target.tokens[step]!;
   const mine = (top: { id?: number | null; text: string }): boolean =>
@@ -116,23 +200,23 @@ export function wordLane(ui: Ui, step: number): Lane {
   });
   const left = Math.max(0, outside ? rest - Math.exp(record.logp) : rest);
   return {
-    title: "Word",
-    what: "Every word of the vocabulary gets a probability; one is written.",
-    rules: [wordRule(), h("p", { class: "letters" }, "O, with a row for each word, and b are learned.")],
+    title: capital(one),
+    what: chosen,
+    rules: [wordRule(), h("p", { class: "letters" }, `O, with a row for each ${one}, and b are learned.`)],
     numbers: record.top.length > 0 && wordNumbers(piece(ui.trace.target, step), record.logp),
     body:
       rows.length === 0
-        ? h("p", { class: "note" }, "This trace does not say which words were likely.")
-        : list(ui, "words", "Likely words", rows),
+        ? h("p", { class: "note" }, `This trace does not say which ${one}s were likely.`)
+        : list(ui, "words", `Likely ${one}s`, rows),
     foot: rows.length > 0 && [
-      h("p", { class: "sum" }, `all other words together ${number(left)}`),
+      h("p", { class: "sum" }, `all other ${one}s together ${number(left)}`),
       record.entropy != null &&
         h(
           "p",
           { class: "letters" },
-          `As unsure as among ${number(Math.exp(record.entropy), 1)} equally likely words.`,
+          `As unsure as among ${number(Math.exp(record.entropy), 1)} equally likely ${one}s.`,
         ),
-      record.forced && h("p", { class: "badge plain" }, "This word was given, not chosen."),
+      record.forced && h("p", { class: "badge plain" }, `This ${one} was given, not chosen.`),
     ],
   };
 }

@@ -11,7 +11,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["M", "matrix, lines or both (Alignment)"],
   ["N", "numbers in the cells on or off"],
   ["T", "the same as a table, on or off"],
-  ["W, A, I, P", "go to Walk, Alignment, What-if, Photo (where a picture was read)"],
+  ["W, A, I, P, H", "go to Walk, Alignment, What-if, Photo (of a picture), History (of a recommendation)"],
   ["Tab, Enter", "go to a figure, choose a cell of it"],
   ["?", "this help"],
 ];

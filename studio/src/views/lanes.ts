@@ -14,6 +14,7 @@ import {
   weightRule,
 } from "../formulas";
 import type { Moment } from "../moment";
+import { speech } from "../speech";
 import type { Ui } from "../ui";
 import { badge } from "./badge";
 
@@ -44,8 +45,8 @@ function rowsOf(
 }
 
 /** What is read, in words. */
-const noun = ({ looks, reads }: Moment): string =>
-  looks.reads === "target" ? "output place so far" : reads.image != null ? "region" : "input word";
+const noun = ({ trace }: Ui, { looks, reads }: Moment): string =>
+  looks.reads === "target" ? "output place so far" : reads.image != null ? "region" : speech(trace).read;
 
 export const value = (amount: number, text = number(amount)): Children =>
   h("span", { class: "n", "data-v": String(amount) }, text);
@@ -69,13 +70,13 @@ export function scoreLane(ui: Ui, moment: Moment): Lane {
         }));
   return {
     title: "Score",
-    what: `How well does each ${noun(moment)} fit what the decoder asks for?`,
+    what: `How well does each ${noun(ui, moment)} ${speech(ui.trace).asks}?`,
     rules: rule && [rule.rule, h("p", { class: "letters" }, rule.what)],
     numbers: scoreNumbers(moment, word),
     body:
       scores === null
         ? h("p", { class: "note" }, MORE)
-        : list(ui, "scores", `Scores, one for each ${noun(moment)}`, rows),
+        : list(ui, "scores", `Scores, one for each ${noun(ui, moment)}`, rows),
     foot: [
       query && vector({ id: "q", letter: "q", what: `what asks: ${askerOf(ui.trace)}`, values: query }),
       keys &&
@@ -122,7 +123,7 @@ export function softmaxLane(ui: Ui, moment: Moment): Lane {
   }));
   return {
     title: how.placement === "uniform" ? "Uniform" : (TITLES[how.normaliser] ?? "Softmax"),
-    what: `Scores become weights: how much of each ${noun(moment)} is read.`,
+    what: `Scores become weights: how much of each ${noun(ui, moment)} is read.`,
     rules: rule && [rule.rule, h("p", { class: "letters" }, rule.what)],
     numbers: [
       weightNumbers(moment, piece(reads, chosen)),
@@ -135,7 +136,7 @@ export function softmaxLane(ui: Ui, moment: Moment): Lane {
           ": the weights stay the same.",
         ),
     ],
-    body: list(ui, "weights", `Weights, one for each ${noun(moment)}`, rows),
+    body: list(ui, "weights", `Weights, one for each ${noun(ui, moment)}`, rows),
     foot: [
       h("p", { class: "sum" }, "sum ", value(sum)),
       moment.byHand
@@ -172,7 +173,7 @@ export function contextLane(ui: Ui, moment: Moment): Lane {
     .trim();
   return {
     title: "Context",
-    what: `The vector of each ${noun(moment)}, times its weight, is added up.`,
+    what: `The vector of each ${noun(ui, moment)}, times its weight, is added up.`,
     rules: [
       contextRule(),
       values &&

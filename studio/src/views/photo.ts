@@ -5,9 +5,9 @@ import { twin } from "../figures/table";
 import { number, percent, piece, quoted } from "../format";
 import { heaviest } from "../moment";
 import { place, tickOf } from "../tick";
-import type { Looks, Photo } from "../trace";
-import { headOf, looksOf, type Ui } from "../ui";
-import { headChooser, siteChooser, toggle } from "./choosers";
+import type { Photo } from "../trace";
+import { looksOf, meanWeights, type Ui } from "../ui";
+import { headChooser, siteChooser, steps, toggle } from "./choosers";
 
 const WIDE = 560; // pixels of the picture
 const DARK = 0.8; // how dark a place is that is not read
@@ -21,7 +21,7 @@ export function photo(ui: Ui): Children {
     return h("p", { class: "note" }, "This model has no attention: it never looks at parts of the picture.");
   }
   const { step } = place(ui.line, state.tick);
-  const weights = weightsOf(ui, looks);
+  const weights = meanWeights(ui, looks);
   const chosen = state.position ?? heaviest(weights[step]!);
   return [
     h(
@@ -41,7 +41,7 @@ export function photo(ui: Ui): Children {
       { class: "legend", "aria-live": "polite", id: "photo-said" },
       said(ui, image, weights, step, chosen),
     ),
-    words(ui, step),
+    steps(ui, step, "Words of the caption"),
     h(
       "div",
       { class: "asked" },
@@ -50,16 +50,6 @@ export function photo(ui: Ui): Children {
     ),
     state.table && table(ui, image, weights),
   ];
-}
-
-/** (step, region), of one head or the mean of all. */
-function weightsOf(ui: Ui, looks: Looks): number[][] {
-  const head = headOf(looks, ui.state.head);
-  const heads = head === null ? Array.from({ length: looks.heads }, (_, i) => i) : [head];
-  return ui.trace.steps.map((_, step) => {
-    const rows = heads.map((one) => ui.arrays.row(looks.weight, step, one));
-    return Array.from(rows[0]!, (_, i) => rows.reduce((sum, row) => sum + row[i]!, 0) / rows.length);
-  });
 }
 
 const where = ({ grid }: Photo, region: number): string =>
@@ -72,26 +62,6 @@ function said(ui: Ui, image: Photo, weights: readonly number[][], step: number, 
   const asked =
     chosen === best ? "" : ` The region chosen (${where(image, chosen)}) has ${percent(mine[chosen]!)}.`;
   return `For ${word} the lightest region, ${where(image, best)}, has ${percent(mine[best]!)} of the weight. The grid is as the model has it, ${image.grid[0]} by ${image.grid[1]}, not smoothed.${asked}`;
-}
-
-function words(ui: Ui, step: number): Element {
-  return h(
-    "div",
-    { class: "photo-words", role: "group", "aria-label": "Words of the caption" },
-    ui.trace.target.tokens.map((_, i) =>
-      h(
-        "button",
-        {
-          type: "button",
-          "aria-pressed": String(i === step),
-          "data-step": i,
-          dir: "auto",
-          onclick: () => ui.go({ tick: tickOf(ui.line, i, 1) }),
-        },
-        piece(ui.trace.target, i),
-      ),
-    ),
-  );
 }
 
 function picture(ui: Ui, image: Photo, weights: readonly number[], chosen: number): Element {

@@ -2,6 +2,7 @@
 import { TOLERANCE, agrees, largest, type Verdict } from "../check";
 import { h, type Children, type Element } from "../dom";
 import { count, difference } from "../format";
+import { speech } from "../speech";
 import type { Checks, Trace } from "../trace";
 import type { Ui } from "../ui";
 
@@ -24,7 +25,7 @@ export function top(ui: Ui): Element {
     trace.edits.length > 0 &&
       h("p", { class: "edits" }, `✎ Changed by hand: ${trace.edits.map(editSaid).join("; ")}.`),
     h("div", { class: "proof" }, recomputed(trace, ui.verdict), trace.checks && checks(trace.checks)),
-    h("p", { class: "honest" }, "Weights say where the model read from, never why it wrote a word."),
+    h("p", { class: "honest" }, `Weights say where the model read from, never why ${speech(trace).why}.`),
   );
 }
 
@@ -39,6 +40,7 @@ function facts(trace: Trace): string[] {
     beam: `beam search, ${beam ?? "several"} at a time`,
     sample: "words drawn by chance",
     forced: "the output was given",
+    ranking: "items by their score, best first",
   };
   const { parameters } = trace.model;
   return [

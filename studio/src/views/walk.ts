@@ -2,6 +2,7 @@
 import { h, type Children, type Element } from "../dom";
 import { piece, quoted } from "../format";
 import { momentOf } from "../moment";
+import { capital, speech } from "../speech";
 import { STAGES, place, tickOf } from "../tick";
 import { headOf, walkable, walked, type Ui } from "../ui";
 import { headChooser, siteChooser } from "./choosers";
@@ -18,7 +19,7 @@ export function walk(ui: Ui): Children {
   const heading = h(
     "h2",
     { class: "word-heading" },
-    `Word ${step + 1} of ${ui.line.steps}: `,
+    `${capital(speech(ui.trace).one)} ${step + 1} of ${ui.line.steps}: `,
     h("span", { class: "written", dir: "auto" }, quoted(word)),
   );
   if (looks === null) {
