@@ -119,5 +119,5 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     for part in ("entropy ratio", "AER", "T2 weights permuted", "Shuffling the weights", "not why"):
         assert part in done.stdout
     plain = json.loads(heedful(*words, "--test", "none", "--json").stdout)
-    assert set(plain) == {"model", "sentences", "looks", "gold"}
+    assert set(plain) == {"model", "sentences", "unit", "looks", "gold"}
     assert 'did you mean "erasure"' in refused(*words, "--test", "erasur")

@@ -10,9 +10,9 @@ import torch
 
 import labels
 from heedful.data.readers import TextPair
-from heedful.errors import DataError, ModelError, TraceError
+from heedful.errors import DataError, TraceError
 from heedful.record import graded
-from heedful.studies.measure import TESTS, Asked, items_of, measure, way_of
+from heedful.studies.measure import TESTS, Asked, items_of, measure
 from heedful.studies.probe_label import label_probes, label_saliency
 from heedful.tasks.classify_trace import trace_text
 from heedful.tasks.tracing import Wanted
@@ -116,7 +116,3 @@ def test_what_has_no_looks_is_told_so(tmp_path: Path) -> None:
     opened = labels.folder(tmp_path / "m", labels.preset("classify-max"))
     with pytest.raises(TraceError, match="has no attention"):
         measure(opened, labels.PAIRS, Asked())
-    task = opened.recipe.task.model_copy(update={"kind": "recommend"})
-    other = opened._replace(recipe=opened.recipe.model_copy(update={"task": task}))
-    with pytest.raises(ModelError, match="was trained to recommend: there is no measure of its looks yet"):
-        way_of(other)

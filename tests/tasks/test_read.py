@@ -7,16 +7,17 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from heedful.config import load_recipe
-from heedful.data.lines import open_lines
+from heedful.data.lines import encoded, open_lines
 from heedful.errors import ConfigError
 from heedful.record import Trace
 from heedful.studies.compare import variants
 from heedful.tasks.folder import open_model
-from heedful.tasks.read import KIND, ReaderModel, ReadTask, first_of
+from heedful.tasks.read import KIND, ReaderModel, ReadTask, first_of, foreseen
 from heedful.training.types import Ears
 from test_bad_input import here
 
@@ -381,3 +382,23 @@ def test_the_baseline_of_a_comparison_is_an_lstm(home: Path) -> None:
     assert [variant.name for variant in made] == ["layers=1", "layers=2", "baseline: a plain LSTM"]
     for variant in made:
         load_recipe(home / "r.toml", variant.overrides)
+
+
+@pytest.mark.parametrize("name", ["lstmn", "slot", "transformer"])
+def test_looks_of_a_reader_are_measured(models: dict[str, Path], name: str) -> None:
+    done = here("measure", "-m", models[name], "--limit", "25", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["sentences"], found["unit"]) == (25, "lines")
+    assert 0 < found["looks"]["entropy ratio"] <= 1
+    assert 0 < found["looks"]["weight on the word before"] < found["looks"]["largest weight"] + 1e-9
+    outputs = found["tests"]["outputs"]
+    opened: ReaderModel = open_model(models[name])
+    text = encoded(lines_of(opened)[:25], opened.words.encode_all, opened.recipe.data, 500)
+    costs = np.concatenate(foreseen(opened.model, text, opened.recipe))
+    assert outputs["as it is"] == pytest.approx(math.exp(costs.mean()), rel=1e-5)
+    assert len({outputs["as it is"], outputs["uniform"], outputs["permute"]}) == 3
+    told = here("measure", "-m", models[name], "--limit", "5")
+    assert "T3 perplexity, all weights uniform" in " ".join(told.stdout.split())
+    assert "has no attention" in refused("measure", "-m", models["lstm"])
+    assert "nobody knows" in refused("measure", "-m", models[name], "--gold", models[name] / "model.json")

@@ -16,6 +16,8 @@ from safetensors.torch import load_file
 from heedful.config import load_recipe
 from heedful.data.ratings import open_ratings
 from heedful.record import Trace
+from heedful.studies.measure_history import HistorySubject
+from heedful.studies.measure_history import cases as history_cases
 from heedful.tasks.folder import open_model
 from heedful.tasks.recommend import RecommenderModel, RecommendTask
 from test_bad_input import complaint, here, stopped
@@ -357,3 +359,43 @@ def test_a_page_of_recommendations(model: Path, tmp_path: Path) -> None:
     titles = [reason["title"] for reason in best["because"]]
     for reason, at in zip(best["because"], map(trace.source.words.index, titles), strict=True):
         assert effect[0, at] == pytest.approx(reason["effect"], abs=1e-5)
+
+
+def test_looks_at_histories_are_measured(model: Path, counting: Path, tmp_path: Path) -> None:
+    done = here("measure", "-m", model, "--limit", "12", "--test", "all", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["sentences"], found["unit"], found["tests"]["decisions"]) == (12, "users", 12)
+    assert found["gold"]["mass on gold"] > found["gold"]["mass on gold, uniform"] - 0.05
+    tests = found["tests"]
+    assert set(tests["outputs"]) == {"as it is", "uniform", "permute"}
+    assert 0 <= tests["uniform"]["TVD"]["mean"] <= 1
+    assert tests["correlation"]["weight and leave-one-out"]["decisions"] > 0
+    opened: RecommenderModel = open_model(model)
+    cases = history_cases(opened, [], "test")[:12]
+    assert HistorySubject(opened, cases).outputs(1)["as it is"] == pytest.approx(tests["outputs"]["as it is"])
+    fism = trained(tmp_path, "model.preset=fism", "training.epochs=1", name="fism")
+    assert "weighs all items of a history alike" in complaint("measure", "-m", fism)
+    assert "has no attention" in complaint("measure", "-m", counting)
+
+
+def test_own_weights_give_the_models_own_chance(model: Path) -> None:
+    """A probe whose weights nobody changed says what the model says; other weights, what plain loops say."""
+    opened: RecommenderModel = open_model(model)
+    subject = HistorySubject(opened, history_cases(opened, [], "test")[:5])
+    (probe,) = subject.probes([{0}] * 5)
+    assert probe.weights.sum(dim=-1).flatten().tolist() == pytest.approx([1.0] * 5, abs=1e-5)
+    torch.testing.assert_close(probe.outcome(probe.weights[:, None])[:, 0], probe.p)
+    net, case = subject.model, subject.cases[0]
+    row = probe.sentences.index(0)
+    other = torch.zeros_like(probe.weights)
+    other[row, :, 0] = 1.0
+    score = float(net.bias[case.item]) + float(probe.mass[row]) * sum(
+        float(a) * float(b)
+        for a, b in zip(net.target.weight[case.item], net.taken.weight[int(case.history[0])], strict=True)
+    )
+    found = float(probe.outcome(other[:, None])[row, 0, 0])
+    assert found == pytest.approx(1 / (1 + np.exp(-score)), abs=1e-5)
+    leaves = subject.again([(0, 0)], [subject.sources[0]])
+    torch.testing.assert_close(leaves[0], probe.p[row], atol=1e-5, rtol=0)
+    assert float(subject.saliency([(0, 0)])[0].sum()) == pytest.approx(1.0, abs=1e-5)

@@ -97,9 +97,8 @@ def _show_gold(console: Console, gold: Mapping[str, Any]) -> None:
 
 
 def _show_tests(console: Console, tests: Mapping[str, Any]) -> None:
-    table = Table(
-        f"does it matter? ({tests['decisions']:,} decisions)", "", "beside it", box=None, pad_edge=False
-    )
+    count = f" ({tests['decisions']:,} decisions)" if tests["decisions"] else ""
+    table = Table(f"does it matter?{count}", "", "beside it", box=None, pad_edge=False)
     for row in _rows(tests):
         table.add_row(*row)
     console.print(table)
@@ -110,7 +109,7 @@ def _rows(tests: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         told = f"sd {found['sd']:.2f}, significant in {found['significant']:.0%}"
         yield f"T1 rank correlation, {name}", f"{found['mean']:.3f}", told
     decision = tests["decision"]
-    largest = f"largest weight {tests['largest weight']:.2f}"
+    largest = f"largest weight {tests.get('largest weight', 0):.2f}"
     if "permutation" in tests:
         found = tests["permutation"]["median TVD"]
         yield f"T2 weights permuted: change of the {decision}", f"{found['mean']:.3f}", largest

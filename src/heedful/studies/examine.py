@@ -73,11 +73,13 @@ def honesty(subject: Subject, asked: Asked) -> dict[str, Any]:
         "decision": subject.decision,
         "quality": subject.quality,
     }
-    asked.say("decisions")
-    found |= _gather(subject, steps, asked)
     if {"permutation", "uniform"} & set(asked.tests):
         asked.say("whole outputs")
         found["outputs"] = subject.outputs(asked.seed)
+    if not subject.probed:
+        return found
+    asked.say("decisions")
+    found |= _gather(subject, steps, asked)
     if "correlation" in asked.tests:
         asked.say("correlation")
         found["correlation"] = _correlations(subject, steps)

@@ -86,6 +86,20 @@ def uniform(probe: Probe) -> Tensor:
     return tvd(probe.outcome(weights[:, None])[:, 0], probe.p)
 
 
+def evened(weights: Tensor) -> Tensor:
+    """All that is read alike, each look's sum as it was; what has no weight is not read."""
+    read = (weights > 0).to(weights)
+    return read * weights.sum(dim=-1, keepdim=True) / read.sum(dim=-1, keepdim=True).clamp_min(1)
+
+
+def shuffled(weights: Tensor, rng: Generator) -> Tensor:
+    """The weights of each look in another order; what has no weight stays so."""
+    read = weights > 0
+    order = torch.rand(weights.shape, generator=rng).masked_fill(~read, 2.0).argsort(dim=-1)
+    rank = (read.cumsum(dim=-1) - 1).clamp_min(0)
+    return torch.where(read, weights.gather(-1, order).gather(-1, rank), weights)
+
+
 class Erased(NamedTuple):
     """T5, for each decision: one weight taken away, and many in some order."""
 

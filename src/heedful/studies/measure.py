@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from heedful.errors import DataError, ModelError, TraceError
+from heedful.errors import DataError, TraceError
 from heedful.record import Links, graded
 from heedful.studies.examine import TESTS, Asked, honesty
 from heedful.studies.probe import Subject
@@ -19,7 +19,13 @@ from heedful.tasks.kind import FILES, Opened
 
 __all__ = ["TESTS", "Asked", "Items", "items_of", "measure"]
 
-WAYS = {"text": "measure_text", "caption": "measure_caption", "classify": "measure_label"}  # by a task's file
+WAYS = {
+    "text": "measure_text",
+    "caption": "measure_caption",
+    "classify": "measure_label",
+    "recommend": "measure_history",
+    "read": "measure_read",
+}  # by a task's file
 
 
 class Way(Protocol):
@@ -34,10 +40,7 @@ class Way(Protocol):
 
 
 def way_of(opened: Opened[Any, Any]) -> Way:
-    task = opened.recipe.task.kind
-    if FILES[task] not in WAYS:
-        raise ModelError(f"{opened.name} was trained to {task}: there is no measure of its looks yet")
-    found: Way = import_module(f"heedful.studies.{WAYS[FILES[task]]}").WAY
+    found: Way = import_module(f"heedful.studies.{WAYS[FILES[opened.recipe.task.kind]]}").WAY
     return found
 
 

@@ -70,7 +70,7 @@ class Shots:
 class CaptionSubject:
     """A model and the captions it wrote: every next word is a decision."""
 
-    decision, quality = "next word", "CIDEr-D times 100"
+    decision, quality, probed = "next word", "CIDEr-D times 100", True
 
     def __init__(self, opened: Captioner, items: Sequence[Item]) -> None:
         self.opened, self.items = opened, items

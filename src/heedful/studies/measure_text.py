@@ -109,7 +109,7 @@ def against_gold(looked: Sequence[Looked], gold: Sequence[Links], shift: int) ->
 class TextSubject:
     """A model and the outputs it wrote itself: every next word is a decision."""
 
-    decision, quality = "next word", "BLEU"
+    decision, quality, probed = "next word", "BLEU", True
 
     def __init__(self, opened: TextModel, pairs: Sequence[TextPair]) -> None:
         self.opened, self.pairs = opened, pairs

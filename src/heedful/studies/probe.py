@@ -57,6 +57,8 @@ class Subject(Protocol):
     @property
     def quality(self) -> str: ...  # the name of the figure in `outputs`
     @property
+    def probed(self) -> bool: ...  # are there single decisions, or outputs alone?
+    @property
     def sources(self) -> Sequence[Sequence[int]]: ...  # in ids, the end token last
     def chosen(self, each: int, seed: int) -> list[set[int]]: ...  # steps of each sentence, drawn
     def probes(self, steps: Sequence[set[int]]) -> Iterator[Decided]: ...

@@ -82,7 +82,7 @@ def evaluated(folders: Sequence[Path], asked: Question) -> ReadEvaluation:
     _check(folders, asked)
     opened: ReaderModel = open_model(folders[0])
     recipe = opened.recipe
-    lines = list(_lines_of(opened, asked))
+    lines = list(lines_of(opened, asked))
     text = encoded(lines, opened.words.encode_all, recipe.data, longest_used(recipe))
     shortened = text.tally.cut + text.tally.skipped
     protocol = protocol_of(recipe) + (f"|lines {recipe.data.longer}:{shortened}" if shortened else "")
@@ -112,7 +112,7 @@ def _check(folders: Sequence[Path], asked: Question) -> None:
         raise DataError("--beam, --int8, --gallery: a reader writes nothing; it is only asked what is likely")
 
 
-def _lines_of(opened: ReaderModel, asked: Question) -> Iterable[str]:
+def lines_of(opened: ReaderModel, asked: Question) -> Iterable[str]:
     if len(asked.data) > 1:
         raise DataError(f"--data: a reader reads one file of text; {len(asked.data)} were given")
     if asked.data:
