@@ -386,7 +386,7 @@ def test_own_weights_give_the_models_own_chance(model: Path) -> None:
     (probe,) = subject.probes([{0}] * 5)
     assert probe.weights.sum(dim=-1).flatten().tolist() == pytest.approx([1.0] * 5, abs=1e-5)
     torch.testing.assert_close(probe.outcome(probe.weights[:, None])[:, 0], probe.p)
-    net, case = subject.model, subject.cases[0]
+    net, case = subject.model.requires_grad_(False), subject.cases[0]
     row = probe.sentences.index(0)
     other = torch.zeros_like(probe.weights)
     other[row, :, 0] = 1.0

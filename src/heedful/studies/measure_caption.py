@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,9 @@ from heedful.decoding import Hypothesis
 from heedful.errors import DataError
 from heedful.evaluation import evaluate
 from heedful.record import Edit, Links, entropy_ratio
+from heedful.studies.measure_text import WritingSubject
 from heedful.studies.pointing import pointing
-from heedful.studies.probe import Corpus, Decision, TextProbe, chosen_steps, saliency, scored, text_probes
+from heedful.studies.probe import Corpus
 from heedful.tasks.caption import Captioner, Item, regions, sighted
 from heedful.tasks.caption_evaluate import items_of
 from heedful.tasks.writing import searched
@@ -67,34 +68,18 @@ class Shots:
         return [best[0] for best in found]
 
 
-class CaptionSubject:
-    """A model and the captions it wrote: every next word is a decision."""
+class CaptionSubject(WritingSubject):
+    """Pictures into captions."""
 
-    decision, quality, probed = "next word", "CIDEr-D times 100", True
+    quality = "CIDEr-D times 100"
 
     def __init__(self, opened: Captioner, items: Sequence[Item]) -> None:
-        self.opened, self.items = opened, items
+        self.opened, self.model, self.items = opened, opened.model, items
         self.shots = Shots(opened, items)
         self.own = self.shots.write()
         numbers = [*range(FIRST, FIRST + self.shots.maps.shape[1]), END]
         written = [h.tokens for h in self.own]
         self.corpus = PictureCorpus([numbers] * len(items), written, self.shots.maps)
-
-    @property
-    def sources(self) -> Sequence[Sequence[int]]:
-        return self.corpus.sources
-
-    def chosen(self, each: int, seed: int) -> list[set[int]]:
-        return chosen_steps(self.corpus, each, seed)
-
-    def probes(self, steps: Sequence[set[int]]) -> Iterator[TextProbe]:
-        return text_probes(self.opened.model, self.corpus, steps)
-
-    def again(self, decisions: Sequence[Decision], sources: Sequence[Sequence[int]]) -> Tensor:
-        return scored(self.opened.model, self.corpus, decisions, sources)
-
-    def saliency(self, decisions: Sequence[Decision]) -> list[Tensor]:
-        return saliency(self.opened.model, self.corpus, decisions)
 
     def outputs(self, seed: int) -> dict[str, float]:
         """CIDEr-D of whole captions when every step's weights are uniform, or permuted."""

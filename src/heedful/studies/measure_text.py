@@ -16,6 +16,7 @@ from heedful.data.readers import TextPair
 from heedful.decoding import Forced, Hypothesis, search
 from heedful.evaluation import evaluate
 from heedful.evaluation.alignment import alignment_error, diagonal
+from heedful.models import Seq2Seq
 from heedful.record import NO_WORD, Edit, Links, entropy_ratio, folded_words, read_links, word_links
 from heedful.studies.probe import (
     Corpus,
@@ -106,20 +107,12 @@ def against_gold(looked: Sequence[Looked], gold: Sequence[Links], shift: int) ->
     return found
 
 
-class TextSubject:
+class WritingSubject:
     """A model and the outputs it wrote itself: every next word is a decision."""
 
-    decision, quality, probed = "next word", "BLEU", True
-
-    def __init__(self, opened: TextModel, pairs: Sequence[TextPair]) -> None:
-        self.opened, self.pairs = opened, pairs
-        lines = [pair.source for pair in pairs]
-        self.own = [best[0] for best in answer(opened.model, lines, opened.words, self._how())]
-        sources = [opened.words.source.encode(line) for line in lines]
-        self.corpus = Corpus(sources, [h.tokens for h in self.own])
-
-    def _how(self) -> DecodingConfig:
-        return DecodingConfig(max_length=self.opened.recipe.decoding.max_length)
+    decision, probed = "next word", True
+    model: Seq2Seq
+    corpus: Corpus
 
     @property
     def sources(self) -> Sequence[Sequence[int]]:
@@ -129,13 +122,29 @@ class TextSubject:
         return chosen_steps(self.corpus, each, seed)
 
     def probes(self, steps: Sequence[set[int]]) -> Iterator[TextProbe]:
-        return text_probes(self.opened.model, self.corpus, steps)
+        return text_probes(self.model, self.corpus, steps)
 
     def again(self, decisions: Sequence[Decision], sources: Sequence[Sequence[int]]) -> Tensor:
-        return scored(self.opened.model, self.corpus, decisions, sources)
+        return scored(self.model, self.corpus, decisions, sources)
 
     def saliency(self, decisions: Sequence[Decision]) -> list[Tensor]:
-        return saliency(self.opened.model, self.corpus, decisions)
+        return saliency(self.model, self.corpus, decisions)
+
+
+class TextSubject(WritingSubject):
+    """Lines into lines."""
+
+    quality = "BLEU"
+
+    def __init__(self, opened: TextModel, pairs: Sequence[TextPair]) -> None:
+        self.opened, self.model, self.pairs = opened, opened.model, pairs
+        lines = [pair.source for pair in pairs]
+        self.own = [best[0] for best in answer(opened.model, lines, opened.words, self._how())]
+        sources = [opened.words.source.encode(line) for line in lines]
+        self.corpus = Corpus(sources, [h.tokens for h in self.own])
+
+    def _how(self) -> DecodingConfig:
+        return DecodingConfig(max_length=self.opened.recipe.decoding.max_length)
 
     def outputs(self, seed: int) -> dict[str, float]:
         """BLEU of whole outputs when every step's weights are uniform, or permuted, in all heads."""

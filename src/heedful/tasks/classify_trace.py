@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heedful.data.batch import pad
 from heedful.errors import DataError, TraceError
-from heedful.record import Model, Side, Token, Trace
+from heedful.record import Side, Token, Trace
 from heedful.tasks.classify import Labeller
 from heedful.tasks.folder import RECIPE
 from heedful.tasks.tracing import Wanted, edited_line, gold_by_token, side_of
@@ -31,13 +31,7 @@ def trace_text(opened: Labeller, wanted: Wanted) -> Trace:
     made = Trace(
         parent=wanted.parent.id if wanted.parent is not None else None,
         detail=wanted.detail,
-        model=Model(
-            name=opened.name,
-            task=opened.recipe.task.kind,
-            settings=opened.recipe.model.model_dump(),
-            parameters=sum(p.numel() for p in model.parameters()),
-            sha256=opened.sha256(),
-        ),
+        model=opened.described(),
         decode={"method": "greedy" if forced is None else "forced"},
         source=side_of(ids, words.source, line),
         target=Side(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 from torch import nn
 
 from heedful.config import DecodingConfig, Recipe
+from heedful.record import Model
 from heedful.training.types import Ears, Trainable
 
 if TYPE_CHECKING:
@@ -59,6 +60,17 @@ class Opened(NamedTuple, Generic[A, M]):
     def sha256(self) -> str:
         """Of its weights."""
         return hashlib.sha256((self.path / WEIGHTS).read_bytes()).hexdigest()
+
+    def described(self) -> Model:
+        """As traces know it."""
+        assert isinstance(self.model, nn.Module)
+        return Model(
+            name=self.name,
+            task=self.recipe.task.kind,
+            settings=self.recipe.model.model_dump(),
+            parameters=sum(weight.numel() for weight in self.model.parameters()),
+            sha256=self.sha256(),
+        )
 
 
 def as_built(_: nn.Module) -> Sequence[str]:

@@ -20,7 +20,7 @@ from heedful.errors import DataError, TraceError
 from heedful.layers.lstmn import TapeState
 from heedful.models import Reader
 from heedful.models.reader import CausalTransformer, Reading
-from heedful.record import Edit, Looks, Model, Side, Site, Step, Token, Top, Trace, site_looks
+from heedful.record import Edit, Looks, Side, Site, Step, Token, Top, Trace, site_looks
 from heedful.record import Tensor as Packed
 from heedful.tasks.read import ReaderModel, first_of
 from heedful.tasks.read_words import fitting
@@ -95,13 +95,7 @@ def _trace(
     return Trace(
         parent=wanted.parent.id if wanted.parent is not None else None,
         detail=wanted.detail,
-        model=Model(
-            name=opened.name,
-            task=opened.recipe.task.kind,
-            settings=opened.recipe.model.model_dump(),
-            parameters=sum(p.numel() for p in model.parameters()),
-            sha256=opened.sha256(),
-        ),
+        model=opened.described(),
         decode={"method": "forced"},
         source=_read_side(line, ids, words, first),
         target=side_of(ids, words, line),

@@ -15,7 +15,7 @@ from heedful.data.catalogue import Catalogue
 from heedful.data.histories import Ints
 from heedful.errors import TraceError
 from heedful.models import Judged, Popularity, Recommender
-from heedful.record import Model, Side, Step, Tensor, Token, Trace
+from heedful.record import Side, Step, Tensor, Token, Trace
 from heedful.record.trace import Looks, site_looks
 from heedful.tasks.recommend import RecommenderModel
 from heedful.tasks.recommend_use import best, effects, history_of, weighed
@@ -91,13 +91,7 @@ def _trace(opened: RecommenderModel, wanted: Wanted, history: Ints, items: Seque
     return Trace(
         parent=wanted.parent.id if wanted.parent is not None else None,
         detail=wanted.detail,
-        model=Model(
-            name=opened.name,
-            task=opened.recipe.task.kind,
-            settings=opened.recipe.model.model_dump(),
-            parameters=sum(weight.numel() for weight in model.parameters()),
-            sha256=opened.sha256(),
-        ),
+        model=opened.described(),
         decode={"method": "ranking"},
         source=_side(opened.words, history.tolist()),
         target=_side(opened.words, items),

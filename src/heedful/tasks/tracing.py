@@ -19,7 +19,7 @@ from heedful.data.tokenizer import END, PAD, START, UNK, Tokenizer
 from heedful.decoding import Beam, own_sites, returned, search, searched
 from heedful.errors import TraceError
 from heedful.models import Seq2Seq
-from heedful.record import Edit, Gold, Model, Side, Tensor, Token, Trace, Tree
+from heedful.record import Edit, Gold, Side, Tensor, Token, Trace, Tree
 from heedful.record.fold import NO_WORD
 from heedful.record.trace import Level, Role
 from heedful.tasks.kind import WEIGHTS, Opened
@@ -123,13 +123,7 @@ def _trace(
     return Trace(
         parent=wanted.parent.id if wanted.parent is not None else None,
         detail=wanted.detail,
-        model=Model(
-            name=opened.name,
-            task=opened.recipe.task.kind,
-            settings=opened.recipe.model.model_dump(),
-            parameters=sum(p.numel() for p in model.parameters()),
-            sha256=opened.sha256(),
-        ),
+        model=opened.described(),
         source=read,
         target=side_of(written, opened.words.target, reference=wanted.reference),
         gold=wanted.gold,
