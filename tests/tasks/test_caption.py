@@ -17,6 +17,7 @@ from PIL import Image
 from torch import nn
 
 import eyes
+import heedful
 from heedful.attention import PLAIN, Look
 from heedful.cli import main
 from heedful.config import load_recipe
@@ -221,6 +222,17 @@ def test_what_is_for_lines_refuses_a_captioner(tmp_path: Path, capsys: pytest.Ca
     for command in (["translate"], ["bench"]):
         assert run(*command, "-m", model) == 2
         assert "model was trained to caption; use heedful caption" in capsys.readouterr().err
+
+
+def test_a_captioner_in_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, picture = trained(tmp_path), photograph(tmp_path / "p.png")
+    capsys.readouterr()
+    assert run("caption", picture, "-m", model) == 0
+    said = capsys.readouterr().out.strip()
+    ours = heedful.load(model)
+    assert ours(picture) == said
+    assert ours([str(picture)] * 2, beam=1) == [said, said]
+    assert ours.trace(str(picture)).target.text == said
 
 
 def test_another_backbone_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

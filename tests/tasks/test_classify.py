@@ -122,8 +122,11 @@ def test_what_if_it_looked_elsewhere(model: Path) -> None:
     assert other.steps[0].top != trace.steps[0].top
     replaced = ours.trace(SENTENCE, edits=["source:position=3"])
     assert replaced.source.words == "that soup was dull and perfect".split()
-    with pytest.raises(ModelError, match='task="classify"'):
-        package.load(model)
+    assert package.load(model)(SENTENCE) == "positive"
+    with pytest.raises(ModelError, match="was trained to classify, not to translate"):
+        package.load(model, task="translate")
+    with pytest.raises(TypeError, match="beam: such settings are for models that write"):
+        ours(SENTENCE, beam=3)
 
 
 def test_other_verbs_say_which_is_meant(model: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+import heedful
 from heedful.config import load_recipe
 from heedful.data.lines import encoded, open_lines
 from heedful.errors import ConfigError
@@ -382,6 +383,15 @@ def test_the_baseline_of_a_comparison_is_an_lstm(home: Path) -> None:
     assert [variant.name for variant in made] == ["layers=1", "layers=2", "baseline: a plain LSTM"]
     for variant in made:
         load_recipe(home / "r.toml", variant.overrides)
+
+
+def test_a_reader_in_python(models: dict[str, Path]) -> None:
+    ours = heedful.load(models["lstmn"], task="read")
+    line = lines_of(open_model(models["lstmn"]))[0]
+    told = read_json(line, "-m", models["lstmn"])[0]["words"]
+    assert [word for word, _ in ours(line)] == [word["word"] for word in told]
+    assert [bits for _, bits in ours(line)] == pytest.approx([word["bits"] for word in told])
+    assert ours.trace(line).matrix().shape[0] == len(told)
 
 
 @pytest.mark.parametrize("name", ["lstmn", "slot", "transformer"])

@@ -13,6 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+import heedful
 from heedful.config import load_recipe
 from heedful.data.ratings import open_ratings
 from heedful.record import Trace
@@ -377,6 +378,16 @@ def test_looks_at_histories_are_measured(model: Path, counting: Path, tmp_path: 
     fism = trained(tmp_path, "model.preset=fism", "training.epochs=1", name="fism")
     assert "weighs all items of a history alike" in complaint("measure", "-m", fism)
     assert "has no attention" in complaint("measure", "-m", counting)
+
+
+def test_a_recommender_in_python(model: Path) -> None:
+    ours = heedful.load(model, task="recommend")
+    found = ours(user="7", top=3)
+    told = asked("-m", model, "--user", "7", "--top", "3")["items"]
+    assert [item.title for item in found] == [item["title"] for item in told]
+    assert [reason.title for reason in found[0].because] == [r["title"] for r in told[0]["because"]]
+    assert ours([found[0].title], top=1)[0].title != found[0].title
+    assert ours.trace("user:7").target.words[:3] == [item.title for item in found]
 
 
 def test_own_weights_give_the_models_own_chance(model: Path) -> None:

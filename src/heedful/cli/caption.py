@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import typer
 
 from heedful.cli.progress import writing
-from heedful.errors import DataError, ModelError
+from heedful.errors import DataError
 from heedful.tasks.bundled import find
 from heedful.tasks.caption import Captioner, captions, sighted, traced_picture
-from heedful.tasks.folder import open_model
+from heedful.tasks.folder import open_for
 from heedful.tasks.licence import say_once
 from heedful.tasks.use import processors
 from heedful.vision.pictures import KINDS, BytesPicture, FilePicture, Picture
@@ -35,10 +35,7 @@ class Asked(NamedTuple):
 
 def run(asked: Asked, model: Path | None) -> None:
     (folder,) = find([] if model is None else [model], "caption")
-    opened: Captioner = open_model(folder)
-    if opened.recipe.task.kind != "caption":
-        task = opened.recipe.task.kind
-        raise ModelError(f"{opened.name} was trained to {task}; use heedful {task}")
+    opened: Captioner = open_for(folder, "caption")
     say_once(opened)
     pictures = list(_pictures(asked.images))
     if asked.out is not None or asked.show:

@@ -17,11 +17,12 @@ def run(files: Sequence[Path], model: Path | None, as_json: bool, threads: int =
     for file in files:
         must_be_file(file)
     from heedful.tasks.bundled import find
-    from heedful.tasks.classify_use import classified, open_labeller
+    from heedful.tasks.classify_use import classified
+    from heedful.tasks.folder import open_for
     from heedful.tasks.licence import say_once
 
     (folder,) = find([] if model is None else [model], "classify")
-    opened = open_labeller(folder)
+    opened = open_for(folder, "classify")
     say_once(opened)
     with writing(count(files)) as tick:
         first = 1

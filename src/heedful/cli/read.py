@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.cli.write import chunks
 from heedful.data.readers import read_lines as lines_of
-from heedful.errors import DataError, ModelError, TraceError, nearest
+from heedful.errors import DataError, TraceError, nearest
 
 if TYPE_CHECKING:
     from heedful.tasks.read import ReaderModel
@@ -32,15 +32,12 @@ def run(asked: Asked, model: Path | None) -> None:
         raise TraceError(f'--view "{asked.view}": no such view; {nearest(asked.view, VIEWS)}')
     stream = list(_given(asked.text)) if asked.text else None
     from heedful.tasks.bundled import find
-    from heedful.tasks.folder import open_model
+    from heedful.tasks.folder import open_for
     from heedful.tasks.licence import say_once
     from heedful.tasks.read_words import read_lines
 
     (folder,) = find([] if model is None else [model], "read")
-    opened: ReaderModel = open_model(folder)
-    if opened.recipe.task.kind != "read":
-        task = opened.recipe.task.kind
-        raise ModelError(f"{opened.name} was trained to {task}; use heedful {task}")
+    opened: ReaderModel = open_for(folder, "read")
     say_once(opened)
     if asked.out is not None:
         lines = stream if stream is not None else [line for some in chunks([]) for line in some]

@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.table import Table
 
 from heedful.data.histories import Ints
-from heedful.errors import DataError, ModelError
+from heedful.errors import DataError
 from heedful.models import Popularity
 from heedful.tasks.bundled import find
-from heedful.tasks.folder import open_model
+from heedful.tasks.folder import open_for
 from heedful.tasks.licence import say_once
 from heedful.tasks.recommend import RecommenderModel
 from heedful.tasks.recommend_trace import split_titles
@@ -35,10 +35,7 @@ class Asked(NamedTuple):
 
 def run(asked: Asked, model: Path | None) -> None:
     (folder,) = find([] if model is None else [model], "recommend")
-    opened: RecommenderModel = open_model(folder)
-    task = opened.recipe.task.kind
-    if task != "recommend":
-        raise ModelError(f"{opened.name} was trained to {task}; use heedful {task}")
+    opened: RecommenderModel = open_for(folder, "recommend")
     say_once(opened)
     history = history_of(opened, asked.user, split_titles(asked.items or ""))
     if asked.about is not None and asked.out is None:

@@ -14,7 +14,7 @@ from heedful.errors import DataError, ModelError, nearest
 from heedful.evaluation import Comparison, Metric, evaluate, paired_bootstrap
 from heedful.evaluation.classes import class_scores, confusion
 from heedful.tasks.classify import FIGURES, Labeller, probabilities
-from heedful.tasks.classify_use import open_labeller
+from heedful.tasks.folder import open_for
 from heedful.tasks.kind import Question, Table
 from heedful.tasks.text import open_splits
 from heedful.tasks.use import processors
@@ -96,7 +96,7 @@ def evaluated(folders: Sequence[Path], asked: Question) -> LabelEvaluation:
     """One model, or the mean of several, on the data asked for. A label they do not know is never right."""
     if asked.decoding or asked.int8 or asked.gallery is not None:
         raise DataError("--beam, --int8 and --gallery are not for classifiers: they search and draw nothing")
-    models = [open_labeller(folder) for folder in folders]
+    models: list[Labeller] = [open_for(folder, "classify") for folder in folders]
     first = models[0]
     names = first.words.labels.names
     for other in models[1:]:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from heedful.attention import PLAIN, Detail, Watch
 from heedful.data.tokenizer import END, UNK
-from heedful.errors import ModelError
 from heedful.models.classifier import Judged
 from heedful.record import NO_WORD, folded_words
 from heedful.tasks.classify import Labeller, judged
-from heedful.tasks.folder import RECIPE, open_model
+from heedful.tasks.folder import RECIPE
 from heedful.tasks.use import Say, aloud, limits_of, no_longer, processors
 
 
@@ -32,15 +30,6 @@ class Found(NamedTuple):
     def plain(self) -> dict[str, Any]:
         """For JSON."""
         return self._asdict()
-
-
-def open_labeller(folder: Path) -> Labeller:
-    """A classifier; a model of another task is refused."""
-    opened: Labeller = open_model(folder)
-    task = opened.recipe.task.kind
-    if task != "classify":
-        raise ModelError(f"{opened.name} was trained to {task}; use heedful {task}")
-    return opened
 
 
 def classified(

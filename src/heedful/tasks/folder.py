@@ -16,7 +16,7 @@ from safetensors.torch import save_model as save_model_weights
 
 from heedful.config import Recipe, load_recipe, recipe_toml
 from heedful.errors import ConfigError, ModelError
-from heedful.tasks.kind import WEIGHTS, Assets, Opened, kind_of
+from heedful.tasks.kind import FILES, WEIGHTS, Assets, Opened, kind_of
 from heedful.training.checkpoint import under_way
 
 FORMAT = 1
@@ -106,6 +106,19 @@ def open_model(folder: Path) -> Opened[Any, Any]:
         raise ModelError(f"{folder / WEIGHTS}: damaged, or not this recipe's: {first}; {CURE}") from None
     model.eval()
     return Opened(folder.name, recipe, words, model, card, folder)
+
+
+def open_for(folder: Path, task: str) -> Opened[Any, Any]:
+    """The same; a model of another task is refused, and told where it belongs."""
+    opened = open_model(folder)
+    refuse_others(opened, task)
+    return opened
+
+
+def refuse_others(opened: Opened[Any, Any], task: str) -> None:
+    own = opened.recipe.task.kind
+    if FILES[own] != FILES[task]:
+        raise ModelError(f"{opened.name} was trained to {own}; use heedful {own}")
 
 
 def _must_have(folder: Path, *parts: str) -> None:

@@ -14,8 +14,7 @@ from heedful.data.tokenizer import Tokenizer
 from heedful.decoding import Ensemble, Hypothesis
 from heedful.errors import DataError, ModelError
 from heedful.models import Writer, quickest
-from heedful.tasks.folder import RECIPE, open_model
-from heedful.tasks.kind import FILES
+from heedful.tasks.folder import RECIPE, open_model, refuse_others
 from heedful.tasks.text import TextModel, Vocabularies, answer, spoken
 from heedful.tasks.writing import Tick, nothing
 
@@ -48,9 +47,7 @@ def ready_of(opened: Sequence[TextModel], int8: bool = False, threads: int = 0) 
     """The same of models that are open already; those that do not turn lines into lines are refused."""
     first = opened[0]
     for model in opened:
-        task = model.recipe.task.kind
-        if FILES[task] != "text":
-            raise ModelError(f"{model.name} was trained to {task}; use heedful {task}")
+        refuse_others(model, "translate")
     for other in opened[1:]:
         _same_words(first, other)
     name = "+".join(o.name for o in opened)
