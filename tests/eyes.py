@@ -22,6 +22,29 @@ class Patches:
         return "patches"
 
 
+class Learner:
+    """The same grid through a layer that can learn. Named `eyes:Learner`."""
+
+    size, grid, width = SIDE, Patches.grid, 10
+
+    def __init__(self) -> None:
+        torch.manual_seed(5)
+        self.net: torch.nn.Module = torch.nn.Sequential(
+            torch.nn.Conv2d(3, self.width, CELL, CELL), torch.nn.BatchNorm2d(self.width)
+        ).eval()
+
+    @torch.inference_mode()
+    def __call__(self, pictures: np.ndarray) -> torch.Tensor:
+        return self.maps(torch.from_numpy(pictures.copy()))
+
+    def maps(self, pictures: torch.Tensor) -> torch.Tensor:
+        made: torch.Tensor = self.net((pictures.permute(0, 3, 1, 2).float() - 127) / 128)
+        return made.flatten(2).transpose(1, 2).contiguous()
+
+    def fingerprint(self) -> str:
+        return "learner"
+
+
 RECIPE = """
 [task]
 kind = "caption"

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from safetensors.torch import load_file
 from torch import nn
 
 import eyes
@@ -27,11 +28,13 @@ from heedful.data.tokenizer import END, START
 from heedful.models import Seq2Seq, build
 from heedful.record import Trace
 from heedful.studies.pointing import pointing
-from heedful.tasks.caption import open_items, regions
+from heedful.tasks.caption import KIND, Captioner, CaptionWords, open_items, regions, sighted
+from heedful.tasks.caption_tune import PixelBatch, TunedTask
 from heedful.tasks.folder import open_model
 from heedful.tasks.licence import say_once
 from heedful.tasks.writing import loss_of, unevenness
-from heedful.vision.pictures import ScenePicture
+from heedful.training.types import Ears
+from heedful.vision.pictures import FilePicture, ScenePicture, whole
 
 pytestmark = pytest.mark.usefixtures("as_users_run")
 METRICS = ("caption-bleu-4", "caption-bleu-4-raw", "cider", "length-ratio")
@@ -222,6 +225,58 @@ def test_what_is_for_lines_refuses_a_captioner(tmp_path: Path, capsys: pytest.Ca
     for command in (["translate"], ["bench"]):
         assert run(*command, "-m", model) == 2
         assert "model was trained to caption; use heedful caption" in capsys.readouterr().err
+
+
+def test_a_backbone_learns_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe, picture = tmp_path / "recipe.toml", photograph(tmp_path / "p.png")
+    recipe.write_text(eyes.seeing().replace("eyes:Patches", "eyes:Learner"))
+    assert run("train", recipe, "--out", tmp_path / "kept") == 0
+    tuned = ("data.pictures.tuned=true", "training.start_from=kept", "training.epochs=2")
+    assert run("train", recipe, *tuned, "--out", tmp_path / "tuned") == 0
+    assert "begun with kept" in capsys.readouterr().err
+    before, after = eyes.Learner().net.state_dict(), load_file(tmp_path / "tuned" / "model.safetensors")
+    assert (before["0.weight"] - after["eyes.net.0.weight"]).abs().max() > 1e-3
+    assert torch.equal(before["1.running_mean"], after["eyes.net.1.running_mean"])
+    model: Captioner = open_model(tmp_path / "tuned")
+    image = FilePicture(picture).open()
+    mine = sighted(model)(whole(image, eyes.SIDE)[None])
+    assert not torch.allclose(mine, eyes.Learner()(whole(image, eyes.SIDE)[None]))
+    assert run("caption", picture, "-m", tmp_path / "tuned") == 0
+    assert run("evaluate", "-m", tmp_path / "tuned") == 0
+    assert (
+        run("train", recipe, *tuned[:1], "data.pictures.backbone=eyes:Patches", "--out", tmp_path / "x") == 2
+    )
+    assert "eyes:Patches has no network that could learn" in capsys.readouterr().err
+    assert run("train", recipe, *tuned, "model.decoder.hidden=10", "--out", tmp_path / "x") == 2
+    assert "kept is of another shape" in capsys.readouterr().err
+
+
+def test_gradients_go_back_to_the_pixels_filters(tmp_path: Path) -> None:
+    """One step by hand: the loss of captions through the eyes is that of maps made beforehand."""
+    (tmp_path / "r.toml").write_text(
+        eyes.seeing(pictures=6)
+        .replace("eyes:Patches", "eyes:Learner")
+        .replace("[data.pictures]", "[data.pictures]\ntuned = true")
+    )
+    recipe = load_recipe(tmp_path / "r.toml").recipe
+    started = KIND.start(recipe, tmp_path, None, Ears())
+    task, words = started.task, started.words
+    assert isinstance(task, TunedTask)
+    assert isinstance(words, CaptionWords)
+    model = KIND.build(recipe, words)
+    batch = next(task.batches(1))
+    assert isinstance(batch, PixelBatch)
+    loss = task.loss(model, batch)
+    maps = eyes.Learner().maps(batch.pictures)[batch.which]
+    plain = loss_of(model, TextBatch(regions(maps), batch.target), recipe)
+    torch.testing.assert_close(loss.total, plain.total)
+    loss.total.backward()
+    slope = model.get_parameter("eyes.net.0.weight").grad
+    assert slope is not None
+    assert float(slope.abs().sum()) > 0
+    halves = [batch.rows(0, 2), batch.rows(1, 2)]
+    whole_loss = sum(float(task.loss(model, half).total.detach()) for half in halves)
+    assert whole_loss == pytest.approx(float(loss.total.detach()), rel=1e-5)
 
 
 def test_a_captioner_in_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -110,6 +110,7 @@ class PicturesConfig(Section):
     layer: Literal["head", "top", "middle"] = Field("head", description="efficientnet: which of its maps")
     size: PositiveInt = Field(224, description="side of a picture as the backbone gets it, in pixels")
     weights: str = Field("", description="a file with the backbone's weights; else those of its package")
+    tuned: bool = Field(False, description="the backbone learns too: slow, nothing can be kept; a low rate")
 
 
 class RatingsConfig(Section):
@@ -527,9 +528,7 @@ class TrainingConfig(Section):
     class_weights: Annotated[tuple[str, ...], Field(strict=False)] = Field(
         (), description='classify: what a text counts by its label, as in ["neutral=3"]; or ["balanced"]'
     )
-    start_from: str = Field(
-        "", description="classify, recommend: a model folder whose vectors and reader to take"
-    )
+    start_from: str = Field("", description="classify, recommend, caption: a model folder to begin with")
     hold_vectors: bool = Field(False, description="classify: the vectors of data.vectors are not trained")
     ema: Share = Field(0.0, description="use a moving average of the weights with this decay; 0: off")
     average: int = Field(0, ge=0, description="use the mean of the weights of the last validations; 0: off")

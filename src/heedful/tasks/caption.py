@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import torch
 
@@ -157,11 +157,35 @@ def _learn(items: Sequence[Item], config: TokenizerConfig) -> Tokenizer:
     return Tokenizer.learn((caption for item in items for caption in item.captions), config)
 
 
+class Seen(Protocol):
+    """Where what was seen comes from: kept features, or pictures looked at anew."""
+
+    def extract(
+        self, pictures: Sequence[Picture], tick: Tick, broken: Callable[[str], None] | None
+    ) -> None: ...
+    def has(self, picture: Picture) -> bool: ...
+    def of(self, pictures: Sequence[Picture]) -> torch.Tensor: ...
+
+
+def _fresh(backbone: Backbone, recipe: Recipe) -> Seen:
+    from heedful.tasks.caption_tune import Fresh, tunable
+
+    return Fresh(tunable(backbone, pictures_of(recipe).backbone))
+
+
+def _task(recipe: Recipe, items: dict[str, list[Item]], words: CaptionWords, features: Seen) -> CaptionTask:
+    from heedful.tasks.caption_tune import Fresh, TunedTask
+
+    if isinstance(features, Fresh):
+        return TunedTask(recipe, items, words, features)
+    return CaptionTask(recipe, items, words, features)
+
+
 class CaptionTask:
     """What the training loop asks: batches, a loss, and figures on the validation pictures."""
 
     def __init__(
-        self, recipe: Recipe, items: dict[str, list[Item]], words: CaptionWords, features: Features
+        self, recipe: Recipe, items: dict[str, list[Item]], words: CaptionWords, features: Seen
     ) -> None:
         self.recipe, self.words, self.features = recipe, words, features
         self.figures = validated(recipe.training.metric, FIGURES)
@@ -234,9 +258,13 @@ class CaptionTask:
         self, model: Seq2Seq, items: Sequence[Item], how: DecodingConfig, watch: Watch
     ) -> list[list[Hypothesis]]:
         def batch(rows: Sequence[int]) -> TextBatch:
-            return TextBatch(regions(self.features.of([items[row].picture for row in rows])))
+            return TextBatch(regions(self._maps(model, [items[row].picture for row in rows])))
 
         return searched(model, batch, [1] * len(items), how, watch, threads=torch.get_num_threads())
+
+    def _maps(self, model: Seq2Seq, pictures: Sequence[Picture]) -> torch.Tensor:
+        """What is seen in these pictures: (picture, region, width)."""
+        return self.features.of(pictures)
 
 
 def regions(maps: torch.Tensor) -> Regions:
@@ -249,6 +277,10 @@ def sighted(opened: Captioner) -> Backbone:
     if Sight.of(backbone) != opened.words.sight:
         name = pictures_of(opened.recipe).backbone
         raise ModelError(f"{opened.name} was trained with other weights, or another version, of {name}")
+    if pictures_of(opened.recipe).tuned:
+        from heedful.tasks.caption_tune import eyes_of, tunable
+
+        tunable(backbone, pictures_of(opened.recipe).backbone).net = eyes_of(opened.model)
     return backbone
 
 
@@ -276,25 +308,37 @@ class CaptionKind:
         return CaptionWords.load(folder)
 
     def build(self, recipe: Recipe, words: CaptionWords) -> Seq2Seq:
-        return build(recipe.model, words.sight.width, len(words.target))
+        model = build(recipe.model, words.sight.width, len(words.target))
+        if pictures_of(recipe).tuned:
+            from heedful.tasks.caption_tune import Eyes, tunable
+
+            model.eyes = Eyes(tunable(backbone_of(recipe, Path()), pictures_of(recipe).backbone).net)
+        return model
 
     def start(self, recipe: Recipe, base: Path, words: CaptionWords | None, ears: Ears) -> Started:
         items = open_items(recipe, base)
         backbone = backbone_of(recipe, base)
-        features = Features(backbone)
+        tuned = pictures_of(recipe).tuned
+        features = _fresh(backbone, recipe) if tuned else Features(backbone)
         notes = []
         for split in ("train", "valid"):
             items[split], left_out = _looked_at(items[split], features, recipe, ears)
             notes += left_out
+        new = words is None
         words = words or CaptionWords(_learn(items["train"], recipe.tokenizer), Sight.of(backbone))
-        task = CaptionTask(recipe, items, words, features)
+        task = _task(recipe, items, words, features)
         facts = (
             f"{len(items['train']):,} pictures",
             f"{len(task.corpus):,} captions",
             f"{len(words.target):,} words",
             f"{backbone.grid[0]} x {backbone.grid[1]} regions of width {backbone.width:,}",
         )
-        return Started(task, words, facts, notes)
+        started = Started(task, words, facts, notes)
+        if not new or not recipe.training.start_from:
+            return started
+        from heedful.tasks.caption_tune import begun_with
+
+        return started._replace(prepare=begun_with(recipe, base, words))
 
     def tested(self, recipe: Recipe, base: Path) -> bool:
         return "test" in open_items(recipe, base)
@@ -335,7 +379,7 @@ def _region_side(name: str, photo: Photo) -> Side:
 
 
 def _looked_at(
-    items: Sequence[Item], features: Features, recipe: Recipe, ears: Ears
+    items: Sequence[Item], features: Seen, recipe: Recipe, ears: Ears
 ) -> tuple[list[Item], list[str]]:
     """The items whose pictures could be seen, and what is said of the others; or all of them refused."""
     broken: list[str] = []

@@ -59,8 +59,11 @@ class Lite:
 
     @torch.inference_mode()
     def __call__(self, pictures: Pictures) -> Tensor:
-        given = torch.from_numpy(pictures.copy()).permute(0, 3, 1, 2).float()
-        made: Tensor = self.net((given - 127) / 128, self.layer)
+        return self.maps(torch.from_numpy(pictures.copy()))
+
+    def maps(self, pictures: Tensor) -> Tensor:
+        """The same of a tensor, gradients going through it."""
+        made: Tensor = self.net((pictures.permute(0, 3, 1, 2).float() - 127) / 128, self.layer)
         return made.flatten(2).transpose(1, 2).contiguous()
 
     def fingerprint(self) -> str:
@@ -99,8 +102,12 @@ class Plugged:
 
     @torch.inference_mode()
     def __call__(self, pictures: Pictures) -> Tensor:
+        return self.maps(torch.from_numpy(pictures.copy()))
+
+    def maps(self, pictures: Tensor) -> Tensor:
+        """The same of a tensor, gradients going through it."""
         mean, spread = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
-        given = (torch.from_numpy(pictures.copy()).float() / 255 - mean) / spread
+        given = (pictures.float() / 255 - mean.to(pictures.device)) / spread.to(pictures.device)
         made: Tensor = self.net(given.permute(0, 3, 1, 2))
         return made.flatten(2).transpose(1, 2).contiguous()
 

@@ -69,7 +69,7 @@ class Features:
             try:
                 content = self.content(picture)
             except DataError as error:
-                _told(broken, error)
+                told(broken, error)
             else:
                 if content not in self.places:
                     missing[content] = picture
@@ -82,7 +82,7 @@ class Features:
                     drawn.append(whole(picture.open(), self.backbone.size))
                     names.append(content)
                 except DataError as error:
-                    _told(broken, error)
+                    told(broken, error)
             if names:
                 self._write(names, mapped(self.backbone, drawn))
             tick(len(items[first : first + CHUNK]))
@@ -113,7 +113,7 @@ class Features:
         return self.contents.get(picture) in self.places
 
 
-def _told(broken: Callable[[str], None] | None, error: DataError) -> None:
+def told(broken: Callable[[str], None] | None, error: DataError) -> None:
     if broken is None:
         raise error
     broken(str(error))
