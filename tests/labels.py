@@ -35,6 +35,7 @@ MORE: list[tuple[str, dict[str, Any]]] = [
     ("classify-heads", {"encoder__kind": "transformer"}),
     ("classify-last", {"encoder__kind": "transformer"}),
     ("classify-mean", {"encoder__kind": "conv"}),
+    ("classify-learned", {"encoder__kind": "lstmn"}),
 ]
 ALL: list[tuple[str, dict[str, Any]]] = [*((name, {}) for name in CLASSIFIERS), *MORE]
 

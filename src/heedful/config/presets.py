@@ -189,6 +189,8 @@ CLASSIFIERS: Mapping[str, Mapping[str, Any]] = {
         "classifier": {"pooling": "attention", "query": "learned"},
         "attention": {"score": "additive"},
     },
+    # Cheng 2016: every word reads those before it, and the label is said by the mean of all states.
+    "classify-lstmn": {"encoder": {"kind": "lstmn", "read_end": False}, "classifier": {"pooling": "mean"}},
     # Baselines that weigh nothing.
     "classify-mean": {"encoder": _LSTM, "classifier": {"pooling": "mean"}},
     "classify-max": {"encoder": _LSTM, "classifier": {"pooling": "max"}},

@@ -54,6 +54,7 @@ PresetName = Literal[
     "classify-heads",
     "classify-zhou",
     "classify-transformer",
+    "classify-lstmn",
     "classify-mean",
     "classify-max",
     "classify-last",
@@ -265,7 +266,7 @@ class AttentionConfig(Section):
 
 
 class EncoderConfig(Section):
-    kind: Literal["rnn", "gru", "lstm", "conv", "transformer", "embedding", "regions"] = Field(
+    kind: Literal["rnn", "gru", "lstm", "lstmn", "conv", "transformer", "embedding", "regions"] = Field(
         "gru", description="what reads the source; regions: pictures"
     )
     layers: PositiveInt = Field(1, description="stacked layers")

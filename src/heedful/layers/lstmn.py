@@ -10,9 +10,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from heedful.attention import PLAIN, Additive, Detail, Look, Memory, Tape, Watch
+from heedful.config import EncoderConfig
 from heedful.layers.dropout import Dropout
 from heedful.layers.modules import Modules
-from heedful.layers.state import side_by_side
+from heedful.layers.state import Read, side_by_side
 from heedful.layers.tape_steps import Begun, Taped, Weights, tape_steps
 from heedful.record import Site
 
@@ -141,6 +142,19 @@ class LSTMN(nn.Module):
             x, last, looks[site] = layer(cell, x, keep, begun, watch)
             after.append(last)
         return LSTMNRead(x, tuple(after), looks)
+
+
+class LSTMNEncoder(nn.Module):
+    """The LSTMN as an encoder: from the first word to the last, each reading those before it."""
+
+    def __init__(self, config: EncoderConfig, input: int, share: float) -> None:
+        super().__init__()
+        self.stack = LSTMN(input, config.hidden, config.layers, dropout=Dropout(share))
+        self.dropout = Dropout(share)
+
+    def forward(self, words: Float[Tensor, "batch key input"], keep: Bool[Tensor, "batch key"]) -> Read:
+        states = self.dropout(self.stack(words, keep).hidden)
+        return Read(states, states, keep)
 
 
 def _begun(cell: LSTMNCell, x: Float[Tensor, "batch step input"]) -> TapeState:

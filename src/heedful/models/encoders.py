@@ -12,13 +12,16 @@ from heedful.config import ModelConfig
 from heedful.config.schema import RECURRENT
 from heedful.layers.abs import EmbeddingEncoder
 from heedful.layers.convolution import ConvEncoder
+from heedful.layers.lstmn import LSTMNEncoder
 from heedful.layers.recurrent import RecurrentEncoder
 from heedful.layers.regions import RegionEncoder
 from heedful.layers.state import Read
 from heedful.layers.transformer import TransformerEncoder
 from heedful.record import Site
 
-Encoder = RecurrentEncoder | ConvEncoder | TransformerEncoder | EmbeddingEncoder | RegionEncoder
+Encoder = (
+    RecurrentEncoder | ConvEncoder | TransformerEncoder | EmbeddingEncoder | RegionEncoder | LSTMNEncoder
+)
 
 
 def build_encoder(config: ModelConfig, given: int) -> Encoder:
@@ -26,6 +29,8 @@ def build_encoder(config: ModelConfig, given: int) -> Encoder:
     kind = config.encoder.kind
     if kind in RECURRENT:
         return RecurrentEncoder(config.encoder, config.embedding, config.dropout)
+    if kind == "lstmn":
+        return LSTMNEncoder(config.encoder, config.embedding, config.dropout)
     if kind == "conv":
         return ConvEncoder(config)
     if kind == "regions":
@@ -36,7 +41,7 @@ def build_encoder(config: ModelConfig, given: int) -> Encoder:
 def read_words(
     encoder: Encoder, words: Float[Tensor, "batch key input"], keep: Bool[Tensor, "batch key"], watch: Watch
 ) -> Read:
-    """What an encoder makes of word vectors; only Transformers look while they read."""
+    """What an encoder makes of word vectors; only Transformers tell where they look meanwhile."""
     read: Read = (
         encoder(words, keep, watch) if isinstance(encoder, TransformerEncoder) else encoder(words, keep)
     )
