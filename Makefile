@@ -81,10 +81,12 @@ unit: $(READY) $(BROWSER) $(DEMO)/model.json
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow
 
-## bench: speed beside JoeyNMT, OpenNMT-py and CTranslate2 (hours; BENCH='--rows train-R' for less)
+## bench: speed beside JoeyNMT, OpenNMT-py, CTranslate2 and RecBole (hours; BENCH='--rows train-R' for less)
 bench: $(READY)
 	$(BIN)/python benchmarks/speed/growth.py
 	$(BIN)/python benchmarks/speed/run.py $(BENCH)
+	$(BIN)/python benchmarks/recommend.py
+	$(BIN)/python benchmarks/lstmn.py
 
 wheel: $(READY) $(DEMO)/model.json
 	$(BIN)/python tests/wheel.py

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -34,6 +35,7 @@ def run(loaded: Loaded, out: Path, ears: Ears) -> bool:
     if _done_before(loaded, out):
         return False
     recipe = anchored(loaded)
+    logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # `evaluate` tells of tokenised text, once
     kind = kind_of(recipe.task.kind)
     with _as_found(out, kind):
         _train(kind, recipe, loaded.base, out, ears)
