@@ -267,3 +267,8 @@ def test_the_users_word_about_threads_is_kept(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
     learnt("word").encode_all(["the cat"])
     assert os.environ["TOKENIZERS_PARALLELISM"] == "false"
+
+
+@pytest.mark.parametrize("kind", ["word", "character", "bpe", "unigram"])
+def test_it_says_whether_it_knows_capitals(kind: str) -> None:
+    assert [learnt(kind, lowercase).small for lowercase in (False, True)] == [False, True]

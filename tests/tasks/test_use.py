@@ -188,3 +188,19 @@ def test_bench_measures_every_way_in_floats_and_in_bytes(models: tuple[Path, Pat
     assert "no such file" in refused("bench", tmp_path / "none.txt", "-m", models[0])
     lines.write_text("\n", encoding="utf-8")
     assert "no lines to write" in refused("bench", lines, "-m", models[0])
+
+
+def test_capitals_are_not_held_against_a_model_of_small_letters(
+    models: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """It is measured with and without them, and both say which."""
+    recipe = tmp_path / "r.toml"
+    recipe.write_text(RECIPE.replace("[tokenizer]", "[tokenizer]\nlowercase = true"))
+    assert heedful("train", recipe, "training.epochs=1", "--out", tmp_path / "m").returncode == 0
+    (tmp_path / "a.tsv").write_text("the cat sleeps here\tLE CHAT DORT ICI\n")
+    words = ("evaluate", "--data", tmp_path / "a.tsv", "--json", "-m")
+    small, usual = (
+        json.loads(heedful(*words, model).stdout)["metrics"] for model in (tmp_path / "m", models[0])
+    )
+    assert [m["signature"].split("|")[1] for m in small[:2]] == ["case:lc", "case:mixed"]
+    assert [m["signature"].split("|")[1] for m in usual[:1]] == ["case:mixed"]

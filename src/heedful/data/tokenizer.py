@@ -58,6 +58,12 @@ class Tokenizer:
         self.kind = _kind(inner)
         self._known: dict[int, bytes] = {}  # what tokens are written as, as they come up
 
+    @property
+    def small(self) -> bool:
+        """Does it know small letters only?"""
+        normalizer = self._inner.normalizer
+        return normalizer is not None and "a" in normalizer.normalize_str("A")
+
     @classmethod
     def learn(cls, lines: Iterable[str], config: TokenizerConfig) -> Self:
         """A vocabulary of the commonest words, characters or pieces of these lines, read once.

@@ -29,6 +29,7 @@ def _rouge(kind: str) -> Maker:
 
 TALLIES: dict[str, Maker] = {
     "bleu": bleu_tally,
+    "bleu-lc": partial(bleu_tally, lowercase=True),
     "chrf": chrf_tally,
     "ter": ter_tally,
     "rouge-1": _rouge("1"),

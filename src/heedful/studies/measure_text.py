@@ -28,7 +28,7 @@ from heedful.studies.probe import (
     text_probes,
 )
 from heedful.tasks.evaluate import pairs_of
-from heedful.tasks.text import TextModel, answer
+from heedful.tasks.text import TextModel, answer, writable
 from heedful.trace.whatif import change_of
 
 
@@ -149,7 +149,8 @@ class TextSubject(WritingSubject):
     def outputs(self, seed: int) -> dict[str, float]:
         """BLEU of whole outputs when every step's weights are uniform, or permuted, in all heads."""
         model, words = self.opened.model, self.opened.words
-        lines, references = [p.source for p in self.pairs], [p.target for p in self.pairs]
+        lines = [p.source for p in self.pairs]
+        references = writable([p.target for p in self.pairs], words)
 
         def bleu(found: Sequence[Hypothesis]) -> float:
             texts = [words.target.decode(h.tokens) for h in found]

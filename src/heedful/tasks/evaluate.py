@@ -112,6 +112,8 @@ def measure(
     likely = likelihood(ready, pairs)  # quick, so what it refuses is refused soon
     outputs = [best[0] for best in texts(ready, sources, how)]
     names = list(metrics) or list(USUAL[ready.task])
+    if not metrics and "bleu" in names and ready.words.target.small:
+        names.insert(0, "bleu-lc")  # a model of small letters: `bleu` counts every capital against it
     found = [*evaluate(names, outputs, references), likely]
     main = "bleu" if "bleu" in names else "exact"
     lengths = [len(source.split()) for source in sources]

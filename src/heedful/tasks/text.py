@@ -37,6 +37,11 @@ SHOWN = 3  # samples at each validation
 WATCHED = 32  # validation sentences whose attention is looked at
 
 
+def writable(references: Sequence[str], words: Vocabularies) -> list[str]:
+    """References as a model could write them: one of small letters knows no capitals."""
+    return [line.lower() for line in references] if words.target.small else list(references)
+
+
 class Vocabularies(NamedTuple):
     """The task's assets: one tokeniser a side, saved in the model folder."""
 
@@ -118,9 +123,7 @@ class TextTask:
         sources = [pair.source for pair in self.valid]
         found = answer(model, sources, self.words, how, threads=torch.get_num_threads())
         outputs = [self.words.target.decode(h[0].tokens) for h in found]
-        references = [pair.target for pair in self.valid]
-        if self.recipe.tokenizer.lowercase:  # no model could write the capitals
-            references = [line.lower() for line in references]
+        references = writable([pair.target for pair in self.valid], self.words)
         from heedful.evaluation import evaluate
 
         exact = sum(o == r for o, r in zip(outputs, references, strict=True)) / len(outputs)
