@@ -2,7 +2,9 @@
 
 from heedful.config.classifier import BALANCED, ClassifierConfig, class_weight
 from heedful.config.load import Loaded, check_decoding, load_recipe
+from heedful.config.pictures import PicturesConfig
 from heedful.config.reader import ReaderConfig, ReadingConfig
+from heedful.config.recommender import RatingsConfig, RecommenderConfig
 from heedful.config.schema import (
     AttentionConfig,
     DataConfig,
@@ -10,10 +12,7 @@ from heedful.config.schema import (
     DecodingConfig,
     EncoderConfig,
     ModelConfig,
-    PicturesConfig,
-    RatingsConfig,
     Recipe,
-    RecommenderConfig,
     TaskConfig,
     TokenizerConfig,
     TrainingConfig,

@@ -18,7 +18,15 @@ from heedful.config.classifier import (
     label_misfits,
     pooling_misfits,
 )
+from heedful.config.pictures import PicturesConfig, picture_misfits
 from heedful.config.reader import ReaderConfig, ReadingConfig, reader_misfits, reading_misfits
+from heedful.config.recommender import (
+    RatingsConfig,
+    RecommenderConfig,
+    check_ratings,
+    recommender_misfits,
+    taste_misfits,
+)
 from heedful.config.section import RECURRENT as RECURRENT
 from heedful.config.section import Section, Share
 
@@ -102,36 +110,6 @@ class WorldConfig(Section):
         return self
 
 
-class PicturesConfig(Section):
-    """Pictures with captions: where they are, and what sees them."""
-
-    folder: str = Field("", description="the folder of the pictures that captions name")
-    captions: str = Field("", description="Flickr8k tokens, Karpathy's or COCO's JSON, TSV or JSONL")
-    backbone: str = Field("efficientnet-lite0", description="what sees them; or timm:NAME, module:NAME")
-    layer: Literal["head", "top", "middle"] = Field("head", description="efficientnet: which of its maps")
-    size: PositiveInt = Field(224, description="side of a picture as the backbone gets it, in pixels")
-    weights: str = Field("", description="a file with the backbone's weights; else those of its package")
-    tuned: bool = Field(False, description="the backbone learns too: slow, nothing can be kept; a low rate")
-
-
-class RatingsConfig(Section):
-    """Who took what: data.train lists users and items in data.columns, data.test what was held out."""
-
-    titles: str = Field("", description="a file with the titles of items")
-    title_columns: Annotated[tuple[PositiveInt, PositiveInt], Field(strict=False)] = Field(
-        (1, 2), description="its columns of item and title, counted from 1"
-    )
-    time: int = Field(0, ge=0, description="the column of the time; 0: there is none")
-    header: bool = Field(False, description="does data.train begin with a line of names?")
-    separator: str = Field("", description="between columns; without: a comma in .csv, else a tab")
-    hold_out: Literal["random", "last"] = Field(
-        "random", description="which item of each user is held out where data.valid or data.test names none"
-    )
-    negatives: PositiveInt = Field(
-        99, description="items that a held-out one is ranked among, where no file names them"
-    )
-
-
 class DataConfig(Section):
     """Either a generated world, or files: one TSV or JSONL, or two parallel files; gz or not."""
 
@@ -168,7 +146,7 @@ class DataConfig(Section):
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         if self.ratings is not None:
-            _check_ratings(self, self.ratings)
+            check_ratings(self, self.ratings)
         elif self.pictures is not None:
             _check_pictures(self.world, self.pictures)
         elif self.world is None and not (self.train and (self.valid or self.split_valid)):
@@ -194,17 +172,6 @@ def _check_pictures(world: WorldConfig | None, pictures: PicturesConfig) -> None
         raise ValueError("pictures: give a folder and a file with captions, or a world")
     if world is not None and (pictures.folder or pictures.captions):
         raise ValueError("give pictures or a world, not both")
-
-
-def _check_ratings(data: DataConfig, ratings: RatingsConfig) -> None:
-    if data.world is None and len(data.train) != 1:
-        raise ValueError("ratings: give one file of users and items in train, or a world")
-    if data.pictures is not None:
-        raise ValueError("give ratings or pictures, not both")
-    if data.split_valid or data.split_test:
-        raise ValueError("split_valid, split_test: of ratings one item a user is held out (ratings.hold_out)")
-    if ratings.hold_out == "last" and not ratings.time:
-        raise ValueError('ratings.hold_out = "last": needs ratings.time, the column of the time')
 
 
 class TokenizerConfig(Section):
@@ -326,18 +293,6 @@ class DecoderConfig(Section):
         return self.kind in RECURRENT
 
 
-class RecommenderConfig(Section):
-    kind: Literal["attention", "equal", "popularity"] = Field(
-        "attention", description="what a history is to an item: weighed, summed, or not looked at"
-    )
-    alpha: float = Field(
-        0.0, ge=0.0, le=1.0, description="equal: every weight is n^-alpha for n items (1: their mean)"
-    )
-    groups: int = Field(
-        4, ge=2, description="self-attention: parts of a history, each learnt from all the others"
-    )
-
-
 class ModelConfig(Section):
     preset: PresetName = Field("bigru-gru", description="fills what is not set here")
     embedding: PositiveInt = Field(128, description="width of the word vectors")
@@ -392,7 +347,7 @@ def misfits(model: ModelConfig) -> Iterator[str]:
         yield from pooling_misfits(model)
         return
     if model.recommender is not None:
-        yield from _recommender_misfits(model, model.recommender)
+        yield from recommender_misfits(model)
         return
     if model.reader is not None:
         yield from reader_misfits(model)
@@ -465,29 +420,6 @@ def _size_misfits(model: ModelConfig) -> Iterator[str]:
             f'attention.score = "{attention.score}": needs queries and keys of one size, but the'
             f" decoder gives {query} and the encoder {key}; general takes any two sizes"
         )
-
-
-def _recommender_misfits(model: ModelConfig, recommender: RecommenderConfig) -> Iterator[str]:
-    encoder, attention = model.encoder, model.attention
-    if encoder.kind not in ("embedding", "transformer"):
-        yield (
-            f'encoder.kind = "{encoder.kind}": a history has no order; take "embedding", or "transformer" for'
-            " self-attention"
-        )
-    if encoder.kind == "transformer" and recommender.kind != "attention":
-        yield f'encoder.kind = "transformer": unread with recommender.kind = "{recommender.kind}"'
-    if encoder.kind == "transformer" and encoder.hidden != model.embedding:
-        yield f"encoder.hidden = {encoder.hidden}: must be embedding = {model.embedding}, the items' width"
-    if encoder.kind == "transformer" and encoder.hidden % encoder.heads:
-        yield f"encoder.heads = {encoder.heads}: does not divide encoder.hidden = {encoder.hidden}"
-    if encoder.kind == "embedding" and model.dropout:
-        yield f'dropout = {model.dropout}: belongs to self-attention (encoder.kind = "transformer")'
-    if attention.placement not in ("global", "uniform") or attention.score == "location":
-        yield "attention.placement, attention.score: a history has no order, so no place to look at"
-    if attention.coverage or not attention.read_end:
-        yield "attention.coverage, attention.read_end: a history is looked at once, and has no end token"
-    if attention.heads and model.embedding % attention.heads:
-        yield f"attention.heads = {attention.heads}: does not divide embedding = {model.embedding}"
 
 
 class TrainingConfig(Section):
@@ -592,36 +524,12 @@ class Recipe(Section):
             raise ValueError(
                 "model.copying = true: needs tokenizer.shared = true, one vocabulary for both sides"
             )
-        self._check_recommender()
-        sees = self.task.kind == "caption"
-        if sees != (self.model.encoder.kind == "regions"):
-            raise ValueError(
-                f'task.kind = "{self.task.kind}" and model.encoder.kind = "{self.model.encoder.kind}":'
-                ' captions, and only they, are read from "regions" (take a preset such as caption-soft)'
-            )
-        scenes = self.data.world is not None and self.data.world.name == "scenes"
-        if sees and self.data.pictures is None and not scenes:
-            raise ValueError('task.kind = "caption": needs pictures (section [data.pictures])')
-        if sees and self.data.world is not None and not scenes:
-            raise ValueError(f'task.kind = "caption": the world "{self.data.world.name}" has no pictures')
-        if not sees and (scenes or self.data.pictures is not None):
-            raise ValueError(f'task.kind = "{self.task.kind}": reads text, not pictures')
-        problems = [*label_misfits(self), *reading_misfits(self)]
+        problems = [
+            *taste_misfits(self),
+            *picture_misfits(self),
+            *label_misfits(self),
+            *reading_misfits(self),
+        ]
         if problems:
             raise ValueError("; ".join(problems))
         return self
-
-    def _check_recommender(self) -> None:
-        recommends = self.task.kind == "recommend"
-        if recommends != (self.model.recommender is not None):
-            raise ValueError(
-                f'task.kind = "{self.task.kind}" and model.preset = "{self.model.preset}": histories, and'
-                " only they, are read by a recommender (take a preset such as nais-prod)"
-            )
-        tastes = self.data.world is not None and self.data.world.name == "tastes"
-        if recommends and self.data.world is not None and not tastes:
-            raise ValueError(f'task.kind = "recommend": the world "{self.data.world.name}" has no users')
-        if recommends and self.data.ratings is None and not tastes:
-            raise ValueError('task.kind = "recommend": needs ratings (section [data.ratings])')
-        if not recommends and (tastes or self.data.ratings is not None):
-            raise ValueError(f'task.kind = "{self.task.kind}": users and items belong to "recommend"')
