@@ -13,6 +13,7 @@ from __future__ import annotations
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from prepare import DATA, OUT, ROOT
 
@@ -51,37 +52,44 @@ def pairs() -> list[TextPair]:
     return [TextPair(source, target) for source, target in zip(*sides, strict=True)]
 
 
-def row(name: str, pairs: list[TextPair], gold: list[Links]) -> str | None:
+def rows(name: str, pairs: list[TextPair], gold: list[Links]) -> list[str]:
+    """The usual site, and of several layers each."""
     folder = OUT / name
     if not finished(folder):
         print(f"{name}: not trained yet")
-        return None
+        return []
     opened = open_model(folder)
     found = measure(opened, pairs, Asked(tests=()), gold)["gold"]
+    bleu = f"{opened.card['figures']['bleu']:.1f}"
+    mass = f"{found['mass on gold']:.1%} | {found['mass on gold, uniform']:.1%}"
+    lines = [_line(name, bleu, found, mass)]
+    for site, both in found.get("layers", {}).items():
+        lines.append(_line(f"{name}, {site}", "", both, "|"))
+    print("\n".join(lines))
+    return lines
+
+
+def _line(name: str, bleu: str, found: dict[str, Any], mass: str) -> str:
     best = min(("naive", "shift"), key=lambda how: found[how]["aer"])
-    line = (
-        f"| {name} | {opened.card['figures']['bleu']:.1f} | {found['naive']['aer']:.1f}"
-        f" | {found['shift']['aer']:.1f} | {found[best]['precision']:.1f} | {found[best]['recall']:.1f}"
-        f" | {found['mass on gold']:.1%} | {found['mass on gold, uniform']:.1%} |"
-    )
-    print(line)
-    return line
+    both = " | ".join(f"{found[how]['aer']:.1f}" for how in ("naive", "shift"))
+    rates = " | ".join(f"{found[best][key]:.1f}" for key in ("precision", "recall"))
+    return f"| {name} | {bleu} | {both} | {rates} | {mass} |"
 
 
 def main() -> None:
     gold = read_links(GOLD / "enfr.gold.gz", 1)
-    hansards = [row(name, pairs(), gold) for name in ("rnnsearch", "luong", "transformer")]
-    world = []
+    hansards = [line for name in ("rnnsearch", "luong", "transformer") for line in rows(name, pairs(), gold)]
+    world: list[str] = []
     for name in ("world-1", "world-2", "world-3"):
         if finished(OUT / name):
             items = items_of(open_model(OUT / name), [], "test", None, 0)
             assert items.gold is not None
-            world.append(row(name, items.pairs, items.gold))
+            world += rows(name, items.pairs, items.gold)
     commit = subprocess.run(
         ["git", "describe", "--always"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     when = f"{datetime.now(UTC):%Y-%m-%d}, commit {commit.stdout.strip()}"
-    tables = ["\n".join([TABLE.strip(), *filter(None, rows)]) for rows in (hansards, world)]
+    tables = ["\n".join([TABLE.strip(), *lines]) for lines in (hansards, world)]
     text = f"{HEAD}{tables[0]}\n{WORLD}{tables[1]}\n\n{when}; `python benchmarks/alignment/run.py`.\n"
     Path(__file__).with_name("RESULTS.md").write_text(text, encoding="utf-8")
 

@@ -31,6 +31,10 @@ def test_everything_is_measured_and_means_something(tmp_path: Path, preset: str)
     assert all(0 <= value <= 1 for value in found["looks"].values())
     assert 0 <= found["gold"]["naive"]["aer"] <= 100
     assert 0 <= found["gold"]["mass on gold"] <= 1
+    layers = found["gold"].get("layers", {})
+    assert len(layers) == (2 if preset in ("transformer", "conv-conv") else 0)
+    if layers:  # the usual site is one of them, and nothing is read twice
+        assert found["gold"]["naive"] == layers[opened.model.alignment]["naive"]
     tests = found["tests"]
     assert set(TESTS) <= set(tests)
     for test, name in (("permutation", "median TVD"), ("uniform", "TVD")):

@@ -88,6 +88,10 @@ def _show_gold(console: Console, gold: Mapping[str, Any]) -> None:
         table = Table("against gold", "AER", "precision", "recall", box=None, pad_edge=False)
         for name, row in readings.items():
             table.add_row(name, *(f"{row[key]:.2f}" for key in ("aer", "precision", "recall")))
+        for site, both in gold.get("layers", {}).items():
+            for name, row in both.items():
+                cells = (f"{row[key]:.2f}" for key in ("aer", "precision", "recall"))
+                table.add_row(f"{name}, {site}", *cells)
         console.print(table)
     mass, even = gold["mass on gold"], gold["mass on gold, uniform"]
     console.print(f"weight on gold words {mass:.1%} (uniform weights: {even:.1%})")

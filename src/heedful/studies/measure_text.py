@@ -16,6 +16,7 @@ from heedful.data.readers import TextPair
 from heedful.decoding import Forced, Hypothesis, search
 from heedful.evaluation import evaluate
 from heedful.evaluation.alignment import alignment_error, diagonal
+from heedful.layers.state import COPY
 from heedful.models import Seq2Seq
 from heedful.record import NO_WORD, Edit, Links, entropy_ratio, folded_words, read_links, word_links
 from heedful.studies.probe import (
@@ -40,24 +41,24 @@ class Looked(NamedTuple):
     target: list[int]
 
 
-def forced_looks(opened: TextModel, pairs: Sequence[TextPair]) -> list[Looked]:
-    """Where the model looks while it writes the references."""
+def forced_looks(
+    opened: TextModel, pairs: Sequence[TextPair], sites: Sequence[str]
+) -> dict[str, list[Looked]]:
+    """Where the model looks, by each of these sites, while it writes the references."""
     model, words = opened.model, opened.words
-    site = model.alignment
-    assert site is not None
     ids = [Encoded(words.source.encode(p.source), words.target.encode(p.target)) for p in pairs]
     order = sorted(range(len(ids)), key=lambda i: len(ids[i].source))
-    found: dict[int, Looked] = {}
+    found: dict[str, dict[int, Looked]] = {site: {} for site in sites}
+    watch = Watch(Detail.WEIGHTS, frozenset(sites))
     for first in range(0, len(order), 50):
         rows = order[first : first + 50]
-        best = search(
-            model, collate([ids[row] for row in rows]), Forced(), Watch(Detail.WEIGHTS, frozenset({site}))
-        ).best
+        best = search(model, collate([ids[row] for row in rows]), Forced(), watch).best
         for row, (hypothesis,) in zip(rows, best, strict=True):
-            weights = hypothesis.looks[site].mean(dim=1).double().numpy()
             of_source, of_target = words.source.words(ids[row].source), words.target.words(ids[row].target)
-            found[row] = Looked(weights, of_source, of_target)
-    return [found[i] for i in range(len(pairs))]
+            for site, mine in found.items():
+                weights = hypothesis.looks[site].mean(dim=1).double().numpy()
+                mine[row] = Looked(weights, of_source, of_target)
+    return {site: [mine[i] for i in range(len(pairs))] for site, mine in found.items()}
 
 
 def looking(looked: Sequence[Looked]) -> dict[str, float]:
@@ -85,12 +86,17 @@ def looking(looked: Sequence[Looked]) -> dict[str, float]:
     }
 
 
-def against_gold(looked: Sequence[Looked], gold: Sequence[Links], shift: int) -> dict[str, Any]:
-    """Error rate, precision and recall of both readings, and baselines that see no weights."""
-    found: dict[str, Any] = {}
+def _readings(looked: Sequence[Looked], gold: Sequence[Links], shift: int) -> dict[str, Any]:
+    found = {}
     for name, later in (("naive", 0), ("shift", shift)):
         links = [word_links(mine.weights, mine.source, mine.target, later) for mine in looked]
         found[name] = alignment_error(links, gold)._asdict()
+    return found
+
+
+def against_gold(looked: Sequence[Looked], gold: Sequence[Links], shift: int) -> dict[str, Any]:
+    """Error rate, precision and recall of both readings, and baselines that see no weights."""
+    found: dict[str, Any] = _readings(looked, gold, shift)
     sizes = [(max(m.source, default=-1) + 1, max(m.target, default=-1) + 1) for m in looked]
     found["diagonal"] = alignment_error([diagonal(*size) for size in sizes], gold)._asdict()
     mass, even, count = 0.0, 0.0, 0
@@ -178,10 +184,16 @@ class TextWay:
     def looks(
         self, opened: TextModel, pairs: Sequence[TextPair], gold: Sequence[Links] | None
     ) -> dict[str, Any]:
-        looked = forced_looks(opened, pairs)
-        found: dict[str, Any] = {"looks": looking(looked)}
-        if gold is not None:
-            found["gold"] = against_gold(looked, gold, opened.model.shift)
+        model = opened.model
+        usual = str(model.alignment)
+        sites = [site.id for site in model.sites if site.kind == "cross" and site.id != COPY]
+        looked = forced_looks(opened, pairs, sites if gold is not None else [usual])
+        found: dict[str, Any] = {"looks": looking(looked[usual])}
+        if gold is None:
+            return found
+        found["gold"] = against_gold(looked[usual], gold, model.shift)
+        if len(sites) > 1:
+            found["gold"]["layers"] = {site: _readings(looked[site], gold, model.shift) for site in sites}
         return found
 
     def subject(self, opened: TextModel, pairs: Sequence[TextPair]) -> TextSubject:
