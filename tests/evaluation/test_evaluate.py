@@ -52,7 +52,7 @@ def test_every_unknown_name_is_told_at_once() -> None:
     with pytest.raises(DataError) as caught:
         evaluate(["blue", "exact", "line-eror"], OUTPUTS, REFERENCES)
     first, second = str(caught.value).splitlines()
-    assert first.startswith('"blue": no such metric; did you mean "bleu"? known: bleu, chrf, ter, rouge-1')
+    assert first.startswith('"blue": no such metric; did you mean "bleu"? known: bleu, bleu-lc, chrf, ter')
     assert second.startswith('"line-eror": no such metric; did you mean "line-error"?')
     with pytest.raises(DataError, match="no metric asked for; known: bleu"):
         evaluate([], OUTPUTS, REFERENCES)

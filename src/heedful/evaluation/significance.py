@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -124,4 +125,10 @@ def _tallies(
         raise DataError(f"{len(first)} outputs of the first system but {len(second)} of the second")
     if len(first) == 1:
         raise DataError("one output a system: resampling it can only give the same again; expected more")
-    return make(first, references), make(second, references)
+    one, other = make(first, references), make(second, references)
+    if one.rows.shape != other.rows.shape:  # classes that only one of them names: both are to know of all
+        both = make([*first, *second], [*references, *references])
+        half = len(first)
+        one = replace(one, rows=both.rows[:half], score=both.score)
+        other = replace(other, rows=both.rows[half:], score=both.score)
+    return one, other
