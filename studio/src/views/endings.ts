@@ -24,7 +24,7 @@ const PARTS: Record<string, [string, string]> = {
   stream: ["r", "what the decoder had"],
   gated: ["g", "the layer's output"],
   context: ["c", "what was read"],
-  said: ["x", "what words are compared with"],
+  said: ["x", ""], // by what is written
 };
 
 function readOutOf({ trace }: Ui, { looks }: Moment): ReadOut {
@@ -102,7 +102,8 @@ function combining(ui: Ui, moment: Moment): Lane {
   const several = trace.sites.filter((looks) => looks.kind === "cross").length > 1;
   const gate = trace.combine.gate;
   const vectors = parts.map(([name, tensor]) => {
-    const [letter, meaning] = PARTS[name]!;
+    const [letter, known] = PARTS[name]!;
+    const meaning = name === "said" ? `what ${speech(trace).one}s are compared with` : known;
     const from =
       name === "said"
         ? parts

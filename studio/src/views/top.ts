@@ -36,7 +36,7 @@ function text(name: string, value: string): Children {
 function facts(trace: Trace): string[] {
   const { method, beam } = trace.decode as { method?: string; beam?: number };
   const ways: Record<string, string> = {
-    greedy: "greedy: always the likeliest next word",
+    greedy: speech(trace).one === "label" ? "the likeliest label" : "greedy: always the likeliest next word",
     beam: `beam search, ${beam ?? "several"} at a time`,
     sample: "words drawn by chance",
     forced: "the output was given",
