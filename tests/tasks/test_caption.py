@@ -23,8 +23,8 @@ from heedful.attention import PLAIN, Look
 from heedful.cli import main
 from heedful.config import load_recipe
 from heedful.config.presets import CAPTIONERS
-from heedful.data.batch import Regions, TextBatch, pad
-from heedful.data.tokenizer import END, START
+from heedful.data.batch import Padded, Regions, TextBatch, pad
+from heedful.data.tokenizer import END, START, UNK
 from heedful.models import Seq2Seq, build
 from heedful.record import Trace
 from heedful.studies.pointing import pointing
@@ -125,6 +125,22 @@ def test_evenness_is_what_loops_make_of_it(tmp_path: Path) -> None:
     model.train()
     priced = recipe.model_copy(update={"training": recipe.training.model_copy(update={"even": 2.0})})
     assert loss_of(model, batch(), priced).total > loss_of(model, batch(), recipe).total
+
+
+def test_unknown_words_can_be_left_out_of_the_loss(tmp_path: Path) -> None:
+    model, recipe = small("caption-soft", tmp_path)
+    model.eval()
+    given = batch()
+    assert given.target is not None
+    ids = given.target.ids.clone()
+    ids[0, 2] = UNK
+    given = TextBatch(given.source, Padded(ids, given.target.keep))
+    left = recipe.model_copy(update={"training": recipe.training.model_copy(update={"unknown": False})})
+    whole, less = loss_of(model, given, recipe), loss_of(model, given, left)
+    with torch.no_grad():
+        scores = model.score(given).logits.log_softmax(dim=-1)
+    assert less.tokens == whole.tokens - 1
+    assert float((whole.total - less.total).detach()) == pytest.approx(-float(scores[0, 1, UNK]), abs=1e-4)
 
 
 def test_the_gate_scales_what_is_read(tmp_path: Path) -> None:

@@ -447,6 +447,9 @@ class TrainingConfig(Section):
     decay_after: PositiveInt = Field(2, description="plateau: after so many validations without gain")
     clip: float = Field(1.0, ge=0.0, description="largest norm of the gradient; 0: any")
     smoothing: Share = Field(0.0, description="label smoothing")
+    unknown: bool = Field(
+        True, description="models that write: is <unk> learnt? false: it is hardly ever written"
+    )
     sampling: float = Field(
         0.0, ge=0.0, le=1.0, description="scheduled sampling: how often the model reads its own word"
     )

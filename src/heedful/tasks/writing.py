@@ -11,7 +11,7 @@ from torch import Tensor
 from heedful.attention import PLAIN, Detail, Look, Watch
 from heedful.config import DecodingConfig, Recipe
 from heedful.data.batch import TextBatch
-from heedful.data.tokenizer import PAD
+from heedful.data.tokenizer import PAD, UNK
 from heedful.decoding import Beam, Greedy, Hypothesis, Method, Sample, search
 from heedful.errors import TrainingError, nearest
 from heedful.layers.copying import copy_entropy
@@ -30,6 +30,7 @@ def loss_of(model: Seq2Seq, batch: TextBatch, recipe: Recipe) -> Loss:
     training = recipe.training
     gold = batch.target.ids[:, 1:]
     real = gold != PAD
+    learnt = real if training.unknown else real & (gold != UNK)
     draws = model.training and hard.draws(recipe)
     soft = torch.rand(len(gold), device=gold.device) < training.expected if draws else None
     watch = PLAIN if soft is None else hard.some_expected(soft)
@@ -38,15 +39,15 @@ def loss_of(model: Seq2Seq, batch: TextBatch, recipe: Recipe) -> Loss:
         watch = Watch(Detail.WEIGHTS, frozenset({str(model.alignment)}), watch.edit)
     stepped = model.score(batch, watch, sampling=training.sampling if model.training else 0.0)
     smoothing = training.smoothing if model.training else 0.0
-    total, surprise = _entropy(stepped, gold, real, smoothing)
+    total, surprise = _entropy(stepped, gold, learnt, smoothing)
     if model.training:
         total = total + _coverage(stepped, real)
     if even:
         total = total + even * unevenness(stepped.looks[str(model.alignment)], real)
     if soft is not None:
-        logp = torch.zeros(gold.shape, device=gold.device).masked_scatter(real, -surprise.float())
-        total = total + hard.reinforce(stepped.looks, logp, real, soft, model.baseline, training)
-    return Loss(total, int(real.sum()))
+        logp = torch.zeros(gold.shape, device=gold.device).masked_scatter(learnt, -surprise.float())
+        total = total + hard.reinforce(stepped.looks, logp, learnt, soft, model.baseline, training)
+    return Loss(total, int(learnt.sum()))
 
 
 def parts_of(batch: TextBatch, count: int, recipe: Recipe) -> list[TextBatch]:
