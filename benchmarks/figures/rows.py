@@ -39,6 +39,7 @@ SEEN = {  # bars, and what was published: BLEU-1 to 4 without brevity penalty, M
     "static": ({}, "63 / 41 / 27 / –, – (Google NIC)"),
     "transformer": ({"caption-bleu-4": 22.0, "cider": 0.55, "length-ratio": 0.95}, ""),
 }
+RANKED = ("hr@10", "ndcg@10")
 CLASSES = ("accuracy", "macro-f1", "weighted-f1")
 
 ROWS = (
@@ -182,6 +183,31 @@ ROWS = (
         {"accuracy": 43.0},
         seeds=THREE,
         sets=("training.start_from=../build/figures/sst2-{seed}",),
+    ),
+    Row(
+        "movielens-popularity",
+        "movielens-popularity",
+        "MovieLens-1M, popularity (ties against it)",
+        ("hr@10", "ndcg@10", "hr@10:ties-for", "ndcg@10:ties-for"),
+        {"hr@10": 45.2, "ndcg@10": 25.26},
+        "45.36 / 25.43, ties for it (He 2018)",
+    ),
+    Row(
+        "movielens-fism",
+        "movielens-fism",
+        "MovieLens-1M, FISM, vectors of 16",
+        RANKED,
+        {"hr@10": 65.3, "ndcg@10": 38.6},
+        "66.5 / 39.5 (He 2018)",
+    ),
+    Row(  # behind `movielens-fism`, whose vectors it begins with
+        "movielens-nais",
+        "movielens-nais",
+        "MovieLens-1M, NAIS-prod, vectors of 16",
+        RANKED,
+        {"hr@10": 67.3, "ndcg@10": 40.6},
+        "69.7 / 41.9 (He 2018)",
+        sets=("training.start_from=../build/figures/movielens-fism-{seed}",),
     ),
     Row("world-moods", "world-moods", "Mood world, one look", CLASSES, {"accuracy": 97.0}),
     Row(
