@@ -87,13 +87,15 @@ def commit() -> str:
 def record_of(row: Row, seed: int) -> dict[str, Any]:
     folder = MODELS / f"{row.name}-{seed}"
     card = json.loads((folder / "model.json").read_text())
-    reports = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    log = folder / "metrics.jsonl"  # what only counts has none
+    reports = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    last = reports[-1] if reports else {"seconds": 0.0, "step": 0}
     return {
         "seed": seed,
         "command": " ".join(["heedful", *command(row, seed)]),
-        "minutes": round(reports[-1]["seconds"] / 60, 1),
+        "minutes": round(last["seconds"] / 60, 1),
         "threads": 1,
-        "steps": reports[-1]["step"],
+        "steps": last["step"],
         "parameters": card["parameters"],
         "valid": card["figures"],
         "test": score(row, (seed,)),
