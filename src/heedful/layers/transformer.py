@@ -68,6 +68,15 @@ class Layer(nn.Module):
         self.feed_forward = FeedForward(width, config.feedforward, dropout)
         self.around_feed = Residual(width, pre, dropout, config.epsilon)
 
+    def read(
+        self, x: Wide, keep: Bool[Tensor, "batch key"], watch: Watch, allow: Tensor | None = None
+    ) -> tuple[Wide, Look]:
+        """Positions read one another (those that `allow` lets each read), then the feed-forward part."""
+        given = self.around_self.before(x)
+        memory = self.self_attention.prepare(given, keep)
+        part, look, _ = self.self_attention.look(given, memory, allow=allow, watch=watch)
+        return self.feed(self.around_self.after(x, part)), look
+
     def feed(self, x: Wide) -> Wide:
         return self.around_feed.after(x, self.feed_forward(self.around_feed.before(x)))
 
@@ -109,10 +118,7 @@ class TransformerEncoder(nn.Module):
         x = self.dropout(self.positions(self.into(inputs) * math.sqrt(self.width)))
         looks: dict[str, Look] = {}
         for layer in self.layers:
-            given = layer.around_self.before(x)
-            memory = layer.self_attention.prepare(given, keep)
-            part, looks[layer.self_site], _ = layer.self_attention.look(given, memory, watch=watch)
-            x = layer.feed(layer.around_self.after(x, part))
+            x, looks[layer.self_site] = layer.read(x, keep, watch)
         x = self.last_norm(x)
         return Read(x, x, keep, looks=looks)
 

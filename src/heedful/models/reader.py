@@ -111,12 +111,7 @@ class CausalTransformer(nn.Module):
         allow = causal(x.shape[1], x.device)
         looks: dict[str, Look] = {}
         for layer in self.layers:
-            given = layer.around_self.before(x)
-            memory = layer.self_attention.prepare(given, keep)
-            part, looks[layer.self_site], _ = layer.self_attention.look(
-                given, memory, allow=allow, watch=watch
-            )
-            x = layer.feed(layer.around_self.after(x, part))
+            x, looks[layer.self_site] = layer.read(x, keep, watch, allow)
         return Through(self.last_norm(x), (), looks)
 
 

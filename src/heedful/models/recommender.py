@@ -109,10 +109,7 @@ class Recommender(nn.Module):
         keep = torch.ones_like(history, dtype=torch.bool)[None]
         looks: dict[str, Look] = {}
         for layer in self.layers:
-            given = layer.around_self.before(x)
-            memory = layer.self_attention.prepare(given, keep)
-            part, looks[layer.self_site], _ = layer.self_attention.look(given, memory, watch=watch)
-            x = layer.feed(layer.around_self.after(x, part))
+            x, looks[layer.self_site] = layer.read(x, keep, watch)
         return x[0], looks
 
     def _equal(self, allow: Tensor, query: Tensor, keys: Tensor) -> tuple[Look, Tensor]:

@@ -6,7 +6,7 @@ word at some steps of its own outputs, everything before the look cached, the wo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -35,6 +35,12 @@ class Probe(Protocol):
     @property
     def p(self) -> Tensor: ...  # (row, class): the model's own
     def outcome(self, weights: Tensor) -> Tensor: ...  # (row, k, head, key) -> (row, k, class)
+
+
+def in_parts(weights: Tensor, some: Callable[[Tensor], Tensor]) -> Tensor:
+    """What `some` makes of all variants (row, k, head, key), as many at once as may be."""
+    per = max(1, ROWS // len(weights))
+    return torch.cat([some(part) for part in torch.split(weights, per, dim=1)], dim=1)
 
 
 Decision = tuple[int, int]  # which sentence, which step of it
@@ -86,10 +92,7 @@ class TextProbe:
 
     def outcome(self, weights: Tensor) -> Tensor:
         """The distributions of the next word under other weights, gradients led back to them."""
-        rows, count = weights.shape[:2]
-        per = max(1, ROWS // rows)
-        parts = [self._some(weights[:, first : first + per]) for first in range(0, count, per)]
-        return torch.cat(parts, dim=1)
+        return in_parts(weights, self._some)
 
     def _some(self, weights: Tensor) -> Tensor:
         rows, count = weights.shape[:2]

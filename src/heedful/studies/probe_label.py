@@ -14,7 +14,7 @@ from heedful.data.labels import LabelBatch
 from heedful.layers.pooling import POOL, Asked
 from heedful.models import Classifier
 from heedful.models.classifier import Judged
-from heedful.studies.probe import ROWS
+from heedful.studies.probe import in_parts
 
 TEXTS = 50  # read at once
 
@@ -34,10 +34,7 @@ class LabelProbe:
 
     def outcome(self, weights: Tensor) -> Tensor:
         """The distributions of labels under other weights, gradients led back to them."""
-        rows, count = weights.shape[:2]
-        per = max(1, ROWS // rows)
-        parts = [self._some(weights[:, first : first + per]) for first in range(0, count, per)]
-        return torch.cat(parts, dim=1)
+        return in_parts(weights, self._some)
 
     def _some(self, weights: Tensor) -> Tensor:
         def change(_: str, look: Look, __: Tensor) -> Override:

@@ -12,10 +12,10 @@ import torch
 from heedful.attention import PLAIN, Detail, Watch
 from heedful.data.lines import sentences
 from heedful.data.tokenizer import UNK
-from heedful.errors import DataError
 from heedful.record.fold import Array, fold
+from heedful.tasks.folder import RECIPE
 from heedful.tasks.read import ReaderModel, first_of, judged, longest_used
-from heedful.tasks.use import LONGEST, aloud
+from heedful.tasks.use import LONGEST, aloud, no_longer
 
 FIRST = "<s>"
 Say = Callable[[str], None]
@@ -67,19 +67,9 @@ class Line(NamedTuple):
 
 def fitting(opened: ReaderModel, lines: Sequence[str], first: int = 1, say: Say = aloud) -> list[str]:
     """The lines under the recipe's own policy for long ones: refused, left out (blank), or cut."""
-    most, words, longer = longest_used(opened.recipe) or LONGEST, opened.words.text, opened.recipe.data.longer
-    kept = []
-    for number, line in enumerate(lines, first):
-        count = len(words.encode(line)) - 1 if 4 * len(line) >= most else 0
-        if count <= most:
-            kept.append(line)
-            continue
-        what = f'line {number} ("{line[:20]}…") has {count:,} tokens, more than the {most:,} that are read'
-        if longer == "refuse":
-            raise DataError(f'{what}; data.longer = "cut" or "skip" in {opened.path / "recipe.toml"} goes on')
-        say(f"{what}: {f'only the first {most:,} are' if longer == 'cut' else 'it is left out'}")
-        kept.append(words.cut(line, most) if longer == "cut" else "")
-    return kept
+    most = longest_used(opened.recipe) or LONGEST
+    limits = opened.recipe.data.model_copy(update={"max_source": most})
+    return no_longer(lines, opened.words.text, limits, opened.path / RECIPE, first, say)
 
 
 @torch.inference_mode()
