@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from heedful.record import Trace
+
 HEEDFUL = Path(sys.executable).parent / "heedful"
 RECIPE = Path(__file__).parent.parent / "recipes" / "world-phrases.toml"
 VERBS = (
@@ -102,3 +104,15 @@ def test_every_world_is_written_and_the_same_seed_writes_the_same(tmp_path: Path
 
 def test_a_world_that_cannot_be_is_refused(tmp_path: Path) -> None:
     assert "en-de" in refused("world", "phrases", "--n", "9", "--languages", "en-de", "--out", tmp_path / "w")
+
+
+def test_links_are_read_as_asked(tmp_path: Path) -> None:
+    weights = [[0.5, 0.4, 0.1], [0.7, 0.1, 0.2]]
+    file, out = tmp_path / "t.json", tmp_path / "t.links"
+    Trace.from_weights(["the", "black", "cat"], ["chat", "noir"], weights).save(file)
+    for reading, links in (("naive", "0-0 0-1"), ("shared", "1-0 2-1")):
+        assert heedful("show", file, "-o", out, "--reading", reading).returncode == 0
+        assert out.read_text() == links + "\n"
+    done = heedful("show", file, "-o", out, "--reading", "share")
+    assert done.returncode == 2
+    assert 'did you mean "shared"' in done.stderr

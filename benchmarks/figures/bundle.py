@@ -58,7 +58,7 @@ def bundle(row: str) -> Path:
     weights = load_file(source / WEIGHTS)
     half = {name: w.half() if w.dtype == torch.float32 else w for name, w in weights.items()}
     save_file(half, folder / WEIGHTS, metadata=_shared(source / WEIGHTS))
-    record = read(BY_NAME[row])["runs"][0]
+    record = read(row)["runs"][0]
     card |= said
     card["trained"] = {key: record[key] for key in ("command", "commit", "date", "minutes", "threads")}
     (folder / CARD).write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

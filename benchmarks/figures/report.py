@@ -48,6 +48,7 @@ def bar_shown(row: Row, metric: str, value: float | None) -> str:
     sign = "≤" if row.at_most(metric) else "≥"
     if value is None:
         return f"{sign} {bar:g}"
+    value = round(value, 2)  # as it is shown
     reached = value <= bar if row.at_most(metric) else value >= bar
     return f"{sign} {bar:g} {'✓' if reached else '✗ short'}"
 
@@ -71,6 +72,12 @@ def lines_of(row: Row, record: Mapping[str, Any]) -> Iterator[str]:
             yield f"| {len(runs)} of them together | {metric} | {value:.2f} | | | | |"
 
 
+def bigrams_of(row: Row, record: Mapping[str, Any]) -> Iterator[str]:
+    for number, metric in enumerate(row.metrics):
+        title, recipe = ("a logistic regression of bigrams", "`bigrams.py`") if number == 0 else ("", "")
+        yield f"| {title} | {metric} | {record['test'][metric]['value']:.2f} | | | {recipe} | |"
+
+
 def parts(records: Records) -> Iterator[str]:
     """Rows that are averaged: the mean over all of a part, once all are there."""
     for part in dict.fromkeys(row.part for row in ROWS if row.part):
@@ -91,7 +98,11 @@ def parts(records: Records) -> Iterator[str]:
 def page(records: Records) -> str:
     head = ["| data and model | metric | reached | bar | published | recipe | one thread |"]
     head += ["|---|---|---|---|---|---|---|"]
-    body = [line for row in ROWS for line in lines_of(row, records[row.name])]
+    body = []
+    for row in ROWS:
+        body += lines_of(row, records[row.name])
+        if row.bigrams and "test" in records[row.bigrams]:
+            body += bigrams_of(row, records[row.bigrams])
     return HEAD + "\n".join([*head, *body, *parts(records)]) + "\n"
 
 

@@ -105,26 +105,26 @@ def record_of(row: Row, seed: int) -> dict[str, Any]:
     }
 
 
-def read(row: Row) -> dict[str, Any]:
-    path = RECORDS / f"{row.name}.json"
+def read(name: str) -> dict[str, Any]:
+    path = RECORDS / f"{name}.json"
     return json.loads(path.read_text()) if path.exists() else {"runs": []}
 
 
-def write(row: Row, record: dict[str, Any]) -> None:
+def write(name: str, record: dict[str, Any]) -> None:
     RECORDS.mkdir(exist_ok=True)
-    (RECORDS / f"{row.name}.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    (RECORDS / f"{name}.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 
 def work(row: Row, seed: int) -> None:
     """One seed of one row, unless it is written down already."""
-    if any(run["seed"] == seed for run in read(row)["runs"]):
+    if any(run["seed"] == seed for run in read(row.name)["runs"]):
         return
     train(row, seed)
     run = record_of(row, seed)
     with _writing:
-        record = read(row)
+        record = read(row.name)
         record["runs"] = sorted([*record["runs"], run], key=lambda r: r["seed"])
-        write(row, record)
+        write(row.name, record)
     figures = "  ".join(f"{name} {found['value']:.2f}" for name, found in run["test"].items())
     print(f"{row.name} {seed}: {figures}  ({run['minutes']} min)", flush=True)
     _together(row)
@@ -132,13 +132,13 @@ def work(row: Row, seed: int) -> None:
 
 def _together(row: Row) -> None:
     with _writing:
-        record = read(row)
+        record = read(row.name)
     done = tuple(run["seed"] for run in record["runs"])
     if not row.ensemble or done != row.seeds or "ensemble" in record:
         return
     record["ensemble"] = {"seeds": done, "test": score(row, done), "commit": commit()}
     with _writing:
-        write(row, record)
+        write(row.name, record)
 
 
 def main() -> None:
@@ -160,7 +160,8 @@ def main() -> None:
         with ThreadPoolExecutor(asked.jobs) as pool:
             for done in [pool.submit(work, row, seed) for row, seed in todo]:
                 done.result()
-    write_report({row.name: read(row) for row in ROWS})
+    names = [name for row in ROWS for name in (row.name, row.bigrams) if name]
+    write_report({name: read(name) for name in names})
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ def test_everything_is_measured_and_means_something(tmp_path: Path, preset: str)
     found = measure(opened, small.PAIRS, Asked(TESTS, steps=2, counterfactuals=1, search=10), GOLD)
     assert json.loads(json.dumps(found)) == found, "plain numbers"
     assert all(0 <= value <= 1 for value in found["looks"].values())
-    assert 0 <= found["gold"]["naive"]["aer"] <= 100
+    for reading in ("naive", "shift", "shared"):
+        assert 0 <= found["gold"][reading]["aer"] <= 100
     assert 0 <= found["gold"]["mass on gold"] <= 1
     layers = found["gold"].get("layers", {})
     sites = [site.id for site in opened.model.sites if site.kind == "cross"]
@@ -78,7 +79,7 @@ def test_pieces_are_folded_by_sum_and_mean() -> None:
 def test_a_shift_reads_later() -> None:
     weights = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     assert word_links(weights, [0, 1, -1], [0, 1, -1]) == {(1, 0), (0, 1)}
-    assert word_links(weights, [0, 1, -1], [0, 1, -1], shift=1) == {(0, 0), (0, 1)}
+    assert word_links(weights, [0, 1, -1], [0, 1, -1], "shift", 1) == {(0, 0), (0, 1)}
 
 
 @pytest.mark.parametrize(

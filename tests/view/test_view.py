@@ -154,6 +154,13 @@ def test_words_pieces_and_specials() -> None:
     assert trace.table().rows[-1] == "</s>"
 
 
+def test_a_word_that_is_always_looked_at_is_no_favourite() -> None:
+    weights = [[0.5, 0.4, 0.1], [0.7, 0.1, 0.2]]
+    trace = Trace.from_weights(["the", "black", "cat"], ["chat", "noir"], weights)
+    assert pharaoh(trace_links(trace)) == "0-0 0-1"
+    assert pharaoh(trace_links(trace, "shared")) == "1-0 2-1"
+
+
 def test_other_formats(tmp_path: Path) -> None:
     trace = small.trace()
     assert to_csv(trace).splitlines()[:2] == [",the,black,cat,</s>", "le,0.9,0.05,0.05,0"]

@@ -458,8 +458,11 @@ def show(
     head: Head = None,
     pieces: Annotated[bool, typer.Option("--pieces", help="Pieces as the model reads them.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Without start and end tokens.")] = False,
+    reading: Annotated[
+        str, typer.Option(help=".links: naive, shift or shared (docs/measures.md says what they are).")
+    ] = "naive",
 ) -> None:
     """Draw a trace: in the terminal, as a page to walk through, or as a picture."""
     from heedful.cli.show import Chosen, run
 
-    run(file, out, Chosen(view, site, head, not pieces, not plain))
+    run(file, out, Chosen(view, site, head, not pieces, not plain, reading))

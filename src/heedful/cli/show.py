@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from heedful.errors import TraceError, nearest
-from heedful.record import Trace, pharaoh, to_csv, to_npz, trace_links
+from heedful.record import READINGS, Reading, Trace, pharaoh, to_csv, to_npz, trace_links
 
 VIEWS = ("alignment", "lines", "heads", "steps", "beam", "photo", "words", "arcs")
 EXPORTS = (".csv", ".npz", ".links")
@@ -21,11 +21,14 @@ class Chosen(NamedTuple):
     head: int | None
     words: bool
     specials: bool
+    reading: str = "naive"
 
 
 def run(file: Path, out: Path | None, chosen: Chosen) -> None:
     if chosen.view is not None and chosen.view not in VIEWS:
         raise TraceError(f'--view "{chosen.view}": no such view; {nearest(chosen.view, VIEWS)}')
+    if chosen.reading not in READINGS:
+        raise TraceError(f'--reading "{chosen.reading}": no such one; {nearest(chosen.reading, READINGS)}')
     trace = Trace.load(file)
     if chosen.view is None:
         chosen = chosen._replace(view=usual(trace, chosen.site))
@@ -121,7 +124,8 @@ def _export(trace: Trace, out: Path, chosen: Chosen) -> None:
             out.write_text(to_csv(trace, chosen.site, words=chosen.words), encoding="utf-8")
         else:
             out.write_text(
-                pharaoh(trace_links(trace, site=chosen.site, head=chosen.head)) + "\n", encoding="utf-8"
+                pharaoh(trace_links(trace, cast(Reading, chosen.reading), chosen.site, chosen.head)) + "\n",
+                encoding="utf-8",
             )
     except OSError as error:
         raise TraceError(f"{out}: cannot be written: {error.strerror}") from None

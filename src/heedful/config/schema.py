@@ -447,6 +447,9 @@ class TrainingConfig(Section):
     decay_after: PositiveInt = Field(2, description="plateau: after so many validations without gain")
     clip: float = Field(1.0, ge=0.0, description="largest norm of the gradient; 0: any")
     smoothing: Share = Field(0.0, description="label smoothing")
+    agreement: float = Field(
+        0.0, ge=0.0, description="R-Drop: every batch is read twice, and pays where both differ; 0: off"
+    )
     unknown: bool = Field(
         True, description="models that write: is <unk> learnt? false: it is hardly ever written"
     )
@@ -528,6 +531,7 @@ class Recipe(Section):
                 "model.copying = true: needs tokenizer.shared = true, one vocabulary for both sides"
             )
         problems = [
+            *_agreement_misfits(self),
             *taste_misfits(self),
             *picture_misfits(self),
             *label_misfits(self),
@@ -536,3 +540,15 @@ class Recipe(Section):
         if problems:
             raise ValueError("; ".join(problems))
         return self
+
+
+def _agreement_misfits(recipe: Recipe) -> Iterator[str]:
+    if not recipe.training.agreement:
+        return
+    model, name = recipe.model, f"training.agreement = {recipe.training.agreement:g}"
+    if model.recommender is not None or model.reader is not None:
+        yield f"{name}: for models that write or classify only"
+    if model.copying:
+        yield f"{name}: not with model.copying = true, whose words have no scores of their own"
+    if model.attention.placement == "hard":
+        yield f'{name}: not with attention.placement = "hard", where two readings differ by their draws'

@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd import Function
+from torch.nn import functional as F
 
 from heedful.layers.readout import Output
 from heedful.native import entropy
@@ -61,3 +62,91 @@ def linear_entropy(
         said.contiguous(), output.weight, output.bias, gold.contiguous(), smoothing
     )
     return total, plain
+
+
+class _AgreedEntropy(Function):
+    """Both readings of a batch at once; see `agreed_entropy`."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        one: Tensor,
+        two: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        gold: Tensor,
+        smoothing: float,
+        price: float,
+    ) -> tuple[Tensor, Tensor]:
+        loss, plain = one.new_empty(2, len(one))
+        into_one, into_two = torch.empty_like(one), torch.empty_like(two)
+        into_weight, into_bias = torch.zeros_like(weight), torch.zeros_like(bias)
+        rows = max(1, PIECE // (2 * len(weight)))
+        for first in range(0, len(one), rows):
+            piece = slice(first, first + rows)
+            scores = [torch.addmm(bias, said[piece], weight.T) for said in (one, two)]
+            log_one, log_two = (x.log_softmax(dim=-1) for x in scores)
+            apart = log_one - log_two
+            p_one, p_two = log_one.exp_(), log_two.exp_()
+            said = [entropy(x, gold[piece], smoothing) for x in scores]  # scores are now gradients
+            plain[piece] = (said[0][1] + said[1][1]) / 2
+            loss[piece] = (said[0][0] + said[1][0]) / 2
+            far_one, far_two = p_one * apart, p_two * apart  # where one is surer, and where the other
+            gone, back = far_one.sum(dim=-1, keepdim=True), far_two.sum(dim=-1, keepdim=True)
+            loss[piece] += price / 4 * (gone - back).squeeze(-1)
+            both = p_one - p_two
+            scores[0].mul_(0.5).add_(far_one.sub_(p_one.mul_(gone)).add_(both), alpha=price / 4)
+            scores[1].mul_(0.5).sub_(far_two.sub_(p_two.mul_(back)).add_(both), alpha=price / 4)
+            for slope, into, said_here in zip(scores, (into_one, into_two), (one, two), strict=True):
+                torch.mm(slope, weight, out=into[piece])
+                into_weight.addmm_(slope.T, said_here[piece])
+                into_bias += slope.sum(dim=0)
+        ctx.slopes = into_one, into_two, into_weight, into_bias
+        ctx.mark_non_differentiable(plain)
+        return loss.sum(), plain
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> tuple[Tensor | None, ...]:
+        slopes, ctx.slopes = ctx.slopes, None
+        if slopes is None:
+            raise RuntimeError("the way back through this loss can be gone once")
+        return *(slope.mul_(grads[0]) for slope in slopes), None, None, None
+
+
+def agreed_entropy(
+    one: Float[Tensor, "n width"],
+    two: Float[Tensor, "n width"],
+    output: Output,
+    gold: Int[Tensor, "n"],
+    smoothing: float = 0.0,
+    price: float = 1.0,
+) -> tuple[Float[Tensor, ""], Float[Tensor, "n"]]:
+    """R-Drop (Liang 2021), summed: the mean cross-entropy of two readings and what their difference costs.
+
+    `(H(p) + H(q)) / 2 + price / 4 (KL(p||q) + KL(q||p))`: the paper's loss, for one reading of the two.
+    Also the mean -log p of each gold word.
+    """
+    if torch.is_autocast_enabled(one.device.type) or one.dtype not in (torch.float32, torch.float64):
+        return plainly_agreed(output(one), output(two), gold, smoothing, price)
+    total, plain = _AgreedEntropy.apply(  # type: ignore[no-untyped-call]
+        one.contiguous(), two.contiguous(), output.weight, output.bias, gold.contiguous(), smoothing, price
+    )
+    return total, plain
+
+
+def plainly_agreed(
+    one: Float[Tensor, "n label"],
+    two: Float[Tensor, "n label"],
+    gold: Int[Tensor, "n"],
+    smoothing: float,
+    price: float,
+    weights: Float[Tensor, "label"] | None = None,
+) -> tuple[Float[Tensor, ""], Float[Tensor, "n"]]:
+    """The same of scores that are already there: few labels, or another precision."""
+    p, q = one.log_softmax(dim=-1), two.log_softmax(dim=-1)
+    total = sum(
+        F.cross_entropy(x, gold, weights, reduction="sum", label_smoothing=smoothing) for x in (one, two)
+    )
+    apart = ((p.exp() - q.exp()) * (p - q)).sum()
+    plain = -(p + q).gather(-1, gold[:, None]).squeeze(-1) / 2
+    return total / 2 + price / 4 * apart, plain.detach()

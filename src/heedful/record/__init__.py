@@ -2,7 +2,9 @@
 
 from heedful.record.fold import NO_WORD, entropy_ratio, folded_words
 from heedful.record.links import (
+    READINGS,
     Links,
+    Reading,
     graded,
     pharaoh,
     read_links,
@@ -35,6 +37,8 @@ from heedful.record.trace import (
 )
 
 __all__ = [
+    "READINGS",
+    "Reading",
     "NO_WORD",
     "SCHEMA",
     "Checks",

@@ -8,7 +8,7 @@ import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from heedful.record.fold import Array, folded_words
 from heedful.record.trace import Gold, Trace
 
 Link = tuple[int, int]  # source word, target word, from 0
-Reading = Literal["naive", "shift"]
+Reading = Literal["naive", "shift", "shared"]
+READINGS: tuple[Reading, ...] = get_args(Reading)
 
 
 class Links(NamedTuple):
@@ -99,19 +100,30 @@ def trace_links(
 ) -> set[Link]:
     """For each output word the source word that its weights favour."""
     words = [[token.word for token in side.tokens] for side in (trace.source, trace.target)]
-    return word_links(trace.matrix(site, head), words[0], words[1], trace.shift if how == "shift" else 0)
+    return word_links(trace.matrix(site, head), words[0], words[1], how, trace.shift)
 
 
-def word_links(matrix: Array, source: Sequence[int], target: Sequence[int], shift: int = 0) -> set[Link]:
+def word_links(
+    matrix: Array, source: Sequence[int], target: Sequence[int], how: Reading = "naive", shift: int = 0
+) -> set[Link]:
     """From weights (step, position) to links of words: pieces folded, what belongs to no word left out.
 
-    With a shift a word is read so many steps after it was written, when a query has read it; the last words
-    of an output may have no such step, and are read at the last.
+    `naive`: a word is read at the step that wrote it. `shift`: so many steps later, when a query has read it;
+    the last words of an output may have no such step, and are read at the last. `shared`: as `naive`, but
+    what a source word got in all is shared out, so that one that is looked at all the time is no favourite.
+
+    >>> weights = np.array([[0.5, 0.4, 0.1], [0.7, 0.1, 0.2]])  # the first word is always looked at
+    >>> sorted(word_links(weights, [0, 1, 2], [0, 1]))
+    [(0, 0), (0, 1)]
+    >>> sorted(word_links(weights, [0, 1, 2], [0, 1], "shared"))
+    [(1, 0), (2, 1)]
     """
-    later = np.minimum(np.arange(len(matrix)) + shift, len(matrix) - 1)
+    later = np.minimum(np.arange(len(matrix)) + (shift if how == "shift" else 0), len(matrix) - 1)
     folded = folded_words(matrix[later], source, target)
     if not folded.size:
         return set()
+    if how == "shared":
+        folded = folded / np.maximum(folded.sum(axis=0), 1e-12)
     return {(int(row.argmax()), word) for word, row in enumerate(folded)}
 
 

@@ -18,7 +18,7 @@ from heedful.evaluation import evaluate
 from heedful.evaluation.alignment import alignment_error, diagonal
 from heedful.layers.state import COPY
 from heedful.models import Seq2Seq
-from heedful.record import NO_WORD, Edit, Links, entropy_ratio, folded_words, read_links, word_links
+from heedful.record import NO_WORD, READINGS, Edit, Links, entropy_ratio, folded_words, read_links, word_links
 from heedful.studies.probe import (
     Corpus,
     Decision,
@@ -87,15 +87,15 @@ def looking(looked: Sequence[Looked]) -> dict[str, float]:
 
 
 def _readings(looked: Sequence[Looked], gold: Sequence[Links], shift: int) -> dict[str, Any]:
-    found = {}
-    for name, later in (("naive", 0), ("shift", shift)):
-        links = [word_links(mine.weights, mine.source, mine.target, later) for mine in looked]
-        found[name] = alignment_error(links, gold)._asdict()
+    found: dict[str, Any] = {}
+    for how in READINGS:
+        links = [word_links(mine.weights, mine.source, mine.target, how, shift) for mine in looked]
+        found[how] = alignment_error(links, gold)._asdict()
     return found
 
 
 def against_gold(looked: Sequence[Looked], gold: Sequence[Links], shift: int) -> dict[str, Any]:
-    """Error rate, precision and recall of both readings, and baselines that see no weights."""
+    """Error rate, precision and recall of every reading, and baselines that see no weights."""
     found: dict[str, Any] = _readings(looked, gold, shift)
     sizes = [(max(m.source, default=-1) + 1, max(m.target, default=-1) + 1) for m in looked]
     found["diagonal"] = alignment_error([diagonal(*size) for size in sizes], gold)._asdict()

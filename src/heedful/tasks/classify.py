@@ -21,6 +21,7 @@ from heedful.data.pieces import Cutter
 from heedful.data.readers import Pairs, TextPair, open_pairs
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import DataError
+from heedful.layers.entropy import plainly_agreed
 from heedful.models import Classifier, build_classifier
 from heedful.models.classifier import Judged
 from heedful.tasks.classify_start import beginning
@@ -159,7 +160,11 @@ class ClassifyTask:
         logits = model.judge(batch).logits
         weights = self.weights.to(logits) if model.training and self.weights is not None else None
         smoothing = self.recipe.training.smoothing if model.training else 0.0
-        total = F.cross_entropy(logits, batch.labels, weights, reduction="sum", label_smoothing=smoothing)
+        if model.training and (price := self.recipe.training.agreement):
+            again = model.judge(batch).logits
+            total, _ = plainly_agreed(logits, again, batch.labels, smoothing, price, weights)
+        else:
+            total = F.cross_entropy(logits, batch.labels, weights, reduction="sum", label_smoothing=smoothing)
         return Loss(total, batch.size)
 
     def validate(self, model: Classifier) -> Validation:

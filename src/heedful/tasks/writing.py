@@ -15,7 +15,7 @@ from heedful.data.tokenizer import PAD, UNK
 from heedful.decoding import Beam, Greedy, Hypothesis, Method, Sample, search
 from heedful.errors import TrainingError, nearest
 from heedful.layers.copying import copy_entropy
-from heedful.layers.entropy import linear_entropy
+from heedful.layers.entropy import agreed_entropy, linear_entropy
 from heedful.layers.readout import Output
 from heedful.models import Seq2Seq, Stepped, Writer
 from heedful.tasks import hard
@@ -39,7 +39,11 @@ def loss_of(model: Seq2Seq, batch: TextBatch, recipe: Recipe) -> Loss:
         watch = Watch(Detail.WEIGHTS, frozenset({str(model.alignment)}), watch.edit)
     stepped = model.score(batch, watch, sampling=training.sampling if model.training else 0.0)
     smoothing = training.smoothing if model.training else 0.0
-    total, surprise = _entropy(stepped, gold, learnt, smoothing)
+    if model.training and training.agreement:
+        again = model.score(batch, watch, sampling=training.sampling)
+        total, surprise = _agreed(stepped, again, gold, learnt, recipe)
+    else:
+        total, surprise = _entropy(stepped, gold, learnt, smoothing)
     if model.training:
         total = total + _coverage(stepped, real)
     if even:
@@ -66,6 +70,14 @@ def _entropy(stepped: Stepped, gold: Tensor, real: Tensor, smoothing: float) -> 
     ids = copied.ids[:, None].expand_as(copied.weights)[real]
     weights, gate = copied.weights[real], copied.gate[real]
     return copy_entropy(stepped.output(said), weights, gate, ids, gold[real], smoothing)
+
+
+def _agreed(one: Stepped, two: Stepped, gold: Tensor, real: Tensor, recipe: Recipe) -> tuple[Tensor, Tensor]:
+    """The same of two readings, which pay where they differ."""
+    training, output = recipe.training, one.output
+    assert isinstance(output, Output)
+    said = one.said[real], two.said[real]
+    return agreed_entropy(*said, output, gold[real], training.smoothing, training.agreement)
 
 
 def _coverage(stepped: Stepped, real: Tensor) -> Tensor:
