@@ -44,6 +44,7 @@ class RecBole(Worker):
         from recbole.utils import get_model, get_trainer, init_seed
 
         torch.set_num_threads(threads)
+        os.chdir(FOLDER)  # it writes logs where it stands
         settings: dict[str, Any] = {
             "data_path": str(FOLDER),
             "checkpoint_dir": str(FOLDER / "saved"),
