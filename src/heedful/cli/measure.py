@@ -103,12 +103,13 @@ def _show_gold(console: Console, gold: Mapping[str, Any]) -> None:
 def _show_tests(console: Console, tests: Mapping[str, Any]) -> None:
     count = f" ({tests['decisions']:,} decisions)" if tests["decisions"] else ""
     table = Table(f"does it matter?{count}", "", "beside it", box=None, pad_edge=False)
-    for row in _rows(tests):
+    for row in rows(tests):
         table.add_row(*row)
     console.print(table)
 
 
-def _rows(tests: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def rows(tests: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What was done, what came of it, and what it is to be held against."""
     for name, found in tests.get("correlation", {}).items():
         told = f"sd {found['sd']:.2f}, significant in {found['significant']:.0%}"
         yield f"T1 rank correlation, {name}", f"{found['mean']:.3f}", told
