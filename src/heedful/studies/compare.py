@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heedful.config import ClassifierConfig, ModelConfig, load_recipe
+from heedful.config import ModelConfig, load_recipe
 from heedful.errors import ConfigError, DataError, Mistake, ModelError, TrainingError
 from heedful.tasks.folder import read_card
 from heedful.tasks.kind import Evaluated, Question, kind_of
@@ -71,25 +71,26 @@ def variants(vary: Sequence[str], model: ModelConfig) -> list[Variant]:
         seen.add(key)
         choices.append([f"{key}={value}" for value in values.split(",")])
     made = [Variant(_name(combination), combination) for combination in itertools.product(*choices)]
+    return made + _baselines(model)
+
+
+def _baselines(model: ModelConfig) -> list[Variant]:
+    """The same task without attention, or with weights that are all alike; where the recipe has any."""
+    uniform = Variant("baseline: uniform weights", ("model.attention.placement=uniform",))
     if model.classifier is not None:
-        return made + _plain_poolings(model.classifier)
+        last = ("model.classifier.pooling=last", "model.classifier.form=plain")
+        looks = model.classifier.pooling == "attention"
+        return [uniform, Variant("baseline: last states", last)] if looks else []
+    if model.recommender is not None:
+        alike = Variant("baseline: all items alike", ("model.recommender.kind=equal",))
+        return [alike] if model.recommender.kind == "attention" else []
     if model.reader is not None:
-        made.append(Variant("baseline: a plain LSTM", ("model.reader.kind=lstm",)))
-    elif model.decoder.recurrent and model.decoder.source == "attention":
-        plain = ("model.decoder.source=init", "model.decoder.feed=none", "model.decoder.combine=false")
-        made.append(Variant("baseline: uniform weights", ("model.attention.placement=uniform",)))
-        made.append(Variant("baseline: no attention", plain))
-    return made
-
-
-def _plain_poolings(classifier: ClassifierConfig) -> list[Variant]:
-    if classifier.pooling != "attention":
+        plain = Variant("baseline: a plain LSTM", ("model.reader.kind=lstm",))
+        return [plain] if model.reader.kind != "lstm" else []
+    if not model.decoder.recurrent or model.decoder.source != "attention":
         return []
-    last = ("model.classifier.pooling=last", "model.classifier.form=plain")
-    return [
-        Variant("baseline: uniform weights", ("model.attention.placement=uniform",)),
-        Variant("baseline: last states", last),
-    ]
+    blind = ("source=init", "feed=none", "combine=false", "gate=false")
+    return [uniform, Variant("baseline: no attention", tuple(f"model.decoder.{text}" for text in blind))]
 
 
 def _name(overrides: Sequence[str]) -> str:
