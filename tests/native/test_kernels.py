@@ -66,6 +66,30 @@ def test_entropy(size: tuple[int, int], smoothing: float, monkeypatch: pytest.Mo
     close(mine, scores.grad)
 
 
+@pytest.mark.parametrize("size", [(1, 1), (3, 17), (40, 1003), (2, 8000)])
+@pytest.mark.parametrize(("smoothing", "price"), [(0.0, 1.0), (0.1, 5.0)])
+def test_two_readings(
+    size: tuple[int, int], smoothing: float, price: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = 3 * torch.randn(2, *size)
+    gold = torch.randint(size[1], (size[0],))
+    mine, theirs = scores.clone(), scores.clone()
+    found = kernels.agreed(mine[0], mine[1], gold, smoothing, price)
+    in_torch(monkeypatch)
+    wanted = kernels.agreed(theirs[0], theirs[1], gold, smoothing, price)
+    close(found[0], wanted[0], 1e-4)
+    close(found[1], wanted[1], 1e-5)
+    close(mine, theirs, 5e-5)  # of numbers up to 5
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_two_readings_do_not_hide_what_is_not_finite(value: float) -> None:
+    scores = torch.randn(2, 3, 50)
+    scores[1, 1, 20] = value
+    loss, _ = kernels.agreed(scores[0], scores[1], torch.tensor([1, 2, 3]), 0.1, 5.0)
+    assert loss.isnan().tolist() == [False, True, False]
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_entropy_does_not_hide_what_is_not_finite(value: float) -> None:
     scores = torch.randn(3, 50)

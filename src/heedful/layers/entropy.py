@@ -15,7 +15,7 @@ from torch.autograd import Function
 from torch.nn import functional as F
 
 from heedful.layers.readout import Output
-from heedful.native import entropy
+from heedful.native import agreed, entropy
 
 PIECE = 2**22  # scores at a time: 16 MB
 
@@ -85,21 +85,10 @@ class _AgreedEntropy(Function):
         for first in range(0, len(one), rows):
             piece = slice(first, first + rows)
             scores = [torch.addmm(bias, said[piece], weight.T) for said in (one, two)]
-            log_one, log_two = (x.log_softmax(dim=-1) for x in scores)
-            apart = log_one - log_two
-            p_one, p_two = log_one.exp_(), log_two.exp_()
-            said = [entropy(x, gold[piece], smoothing) for x in scores]  # scores are now gradients
-            plain[piece] = (said[0][1] + said[1][1]) / 2
-            loss[piece] = (said[0][0] + said[1][0]) / 2
-            far_one, far_two = p_one * apart, p_two * apart  # where one is surer, and where the other
-            gone, back = far_one.sum(dim=-1, keepdim=True), far_two.sum(dim=-1, keepdim=True)
-            loss[piece] += price / 4 * (gone - back).squeeze(-1)
-            both = p_one - p_two
-            scores[0].mul_(0.5).add_(far_one.sub_(p_one.mul_(gone)).add_(both), alpha=price / 4)
-            scores[1].mul_(0.5).sub_(far_two.sub_(p_two.mul_(back)).add_(both), alpha=price / 4)
-            for slope, into, said_here in zip(scores, (into_one, into_two), (one, two), strict=True):
-                torch.mm(slope, weight, out=into[piece])
-                into_weight.addmm_(slope.T, said_here[piece])
+            loss[piece], plain[piece] = agreed(*scores, gold[piece], smoothing, price)
+            for slope, into, said in zip(scores, (into_one, into_two), (one, two), strict=True):
+                torch.mm(slope, weight, out=into[piece])  # scores are now the gradient
+                into_weight.addmm_(slope.T, said[piece])
                 into_bias += slope.sum(dim=0)
         ctx.slopes = into_one, into_two, into_weight, into_bias
         ctx.mark_non_differentiable(plain)

@@ -115,6 +115,56 @@ void heed_entropy(float *x, const i64 *gold, i64 n, i64 v, float smoothing, floa
   for (i64 i = 0; i < n; i++) entropy_row(x + i * v, gold[i], v, smoothing, loss + i, plain + i);
 }
 
+/* What makes a row a distribution: log of the summed exponentials, the sum of all -log p, is any of them no number? */
+static void measured_row(const float *x, i64 v, float *lse, float *all, int32_t *bad) {
+  float top = x[0], sum = 0.0f, total = 0.0f;
+  int32_t wrong = 0;
+  for (i64 j = 0; j < v; j++) {
+    top = x[j] > top ? x[j] : top;
+    wrong |= is_nan(x[j]) | (bits_of(x[j]) == 0x7F800000);
+  }
+  for (i64 j = 0; j < v; j++) {
+    total += x[j] - top;
+    sum += fast_exp(x[j] - top);
+  }
+  *lse = top + logf(sum);
+  *all = (float)v * logf(sum) - total;
+  *bad |= wrong;
+}
+
+static void agreed_row(float *x, float *y, i64 gold, i64 v, float smoothing, float price, float *loss, float *plain) {
+  float lx, ly, all_x, all_y, gone = 0.0f, back = 0.0f;
+  int32_t bad = 0;
+  measured_row(x, v, &lx, &all_x, &bad);
+  measured_row(y, v, &ly, &all_y, &bad);
+  for (i64 j = 0; j < v; j++) {
+    const float a = x[j] - lx, b = y[j] - ly;
+    gone += fast_exp(a) * (a - b);
+    back += fast_exp(b) * (a - b);
+  }
+  const float share = smoothing / (float)v, part = price / 4.0f;
+  const float right = (lx - x[gold] + ly - y[gold]) / 2.0f;
+  for (i64 j = 0; j < v; j++) {
+    const float a = x[j] - lx, b = y[j] - ly, p = fast_exp(a), q = fast_exp(b);
+    x[j] = 0.5f * (p - share) + part * (p * (a - b - gone) + p - q);
+    y[j] = 0.5f * (q - share) + part * (q * (b - a + back) + q - p);
+  }
+  x[gold] -= 0.5f * (1.0f - smoothing);
+  y[gold] -= 0.5f * (1.0f - smoothing);
+  *plain = right;
+  *loss = (1.0f - smoothing) * right + share * (all_x + all_y) / 2.0f + part * (gone - back);
+  if (bad) *plain = *loss = of_bits(0x7FC00000);
+}
+
+/* Two readings of the same rows: the mean of their losses and the price of their difference (R-Drop); each row of
+   scores becomes its gradient. */
+void heed_agreed(float *x, float *y, const i64 *gold, i64 n, i64 v, float smoothing, float price, float *loss,
+                 float *plain) {
+#pragma omp parallel for schedule(static)
+  for (i64 i = 0; i < n; i++)
+    agreed_row(x + i * v, y + i * v, gold[i], v, smoothing, price, loss + i, plain + i);
+}
+
 /* ---- dropout ------------------------------------------------------------------------------------------- */
 
 /* Whether element i stays is a hash of i and the seed: nothing is stored, the way back asks again. */

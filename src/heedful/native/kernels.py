@@ -44,6 +44,41 @@ def entropy(
     return loss, plain
 
 
+def agreed(
+    one: Float[Tensor, "n vocab"],
+    two: Float[Tensor, "n vocab"],
+    gold: Int[Tensor, "n"],
+    smoothing: float,
+    price: float,
+) -> tuple[Float[Tensor, "n"], Float[Tensor, "n"]]:
+    """Two readings of each row: the mean of their `entropy`, and `price / 4` of both divergences; see R-Drop.
+
+    Also the mean -log p of the gold words. In place, both scores become the gradients of the losses' sum.
+    """
+    found = library()
+    if found is not None and fits(one, two):
+        loss, plain = one.new_empty(2, len(one))
+        found.heed_agreed(
+            *(x.data_ptr() for x in (one, two, gold)),
+            *one.shape,
+            smoothing,
+            price,
+            loss.data_ptr(),
+            plain.data_ptr(),
+        )
+        return loss, plain
+    p, q = one.log_softmax(dim=-1), two.log_softmax(dim=-1)
+    apart = p - q
+    p.exp_()
+    q.exp_()
+    losses, plains = zip(*(entropy(scores, gold, smoothing) for scores in (one, two)), strict=True)
+    gone, back = ((x * apart).sum(dim=-1, keepdim=True) for x in (p, q))
+    one.mul_(0.5).add_(p * (apart - gone) + p - q, alpha=price / 4)
+    two.mul_(0.5).add_(q * (back - apart) + q - p, alpha=price / 4)
+    loss = (losses[0] + losses[1]) / 2 + price / 4 * (gone - back).squeeze(-1)
+    return loss, (plains[0] + plains[1]) / 2
+
+
 WORD = 2**32
 
 

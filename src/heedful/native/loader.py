@@ -73,6 +73,7 @@ class History(ctypes.Structure):
 
 SIGNATURES = {
     "heed_entropy": (_P, _P, _I, _I, _F, _P, _P),
+    "heed_agreed": (_P, _P, _P, _I, _I, _F, _F, _P, _P),
     "heed_dropout": (_P, _P, _I, _U, _F, _U),
     "heed_additive": (_P, _P, _P, _P, _P, _P, _P, _I, _P, _I, _I, _I),
     "heed_additive_back": (_P,) * 12 + (_I,) * 4,
