@@ -84,10 +84,14 @@ class _AgreedEntropy(Function):
         rows = max(1, PIECE // (2 * len(weight)))
         for first in range(0, len(one), rows):
             piece = slice(first, first + rows)
-            scores = [torch.addmm(bias, said[piece], weight.T) for said in (one, two)]
-            loss[piece], plain[piece] = agreed(*scores, gold[piece], smoothing, price)
-            for slope, into, said in zip(scores, (into_one, into_two), (one, two), strict=True):
-                torch.mm(slope, weight, out=into[piece])  # scores are now the gradient
+            first_scores = torch.addmm(bias, one[piece], weight.T)
+            other_scores = torch.addmm(bias, two[piece], weight.T)
+            loss[piece], plain[piece] = agreed(first_scores, other_scores, gold[piece], smoothing, price)
+            for slope, into, said in (  # scores are now the gradient
+                (first_scores, into_one, one),
+                (other_scores, into_two, two),
+            ):
+                torch.mm(slope, weight, out=into[piece])
                 into_weight.addmm_(slope.T, said[piece])
                 into_bias += slope.sum(dim=0)
         ctx.slopes = into_one, into_two, into_weight, into_bias
