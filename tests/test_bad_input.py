@@ -218,6 +218,7 @@ def test_other_mistakes_about_what_to_measure(corpus: Path, trained: Path) -> No
     assert 'names no "tset" data; did you mean "test"?' in complaint(
         "evaluate", "-m", trained, "--split", "tset"
     )
+    assert "--gallery is for captions" in complaint("evaluate", "-m", trained, "--gallery", corpus / "g.html")
     with patch("heedful.tasks.evaluate.measure") as work:  # what can be known at once is said at once
         assert 'did you mean "bleu"?' in complaint("evaluate", "-m", trained, "--metric", "blue")
         assert "no such model folder" in complaint("evaluate", "-m", trained, "--against", corpus / "none")

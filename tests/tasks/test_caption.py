@@ -28,7 +28,7 @@ from heedful.data.tokenizer import END, START, UNK
 from heedful.models import Seq2Seq, build
 from heedful.record import Trace
 from heedful.studies.pointing import pointing
-from heedful.tasks.caption import KIND, Captioner, CaptionWords, open_items, regions, sighted
+from heedful.tasks.caption import KIND, Captioner, CaptionWords, features_of, open_items, regions, sighted
 from heedful.tasks.caption_tune import PixelBatch, TunedTask
 from heedful.tasks.folder import open_model
 from heedful.tasks.licence import say_once
@@ -259,6 +259,15 @@ def test_a_backbone_learns_too(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert not torch.allclose(mine, eyes.Learner()(whole(image, eyes.SIDE)[None]))
     assert run("caption", picture, "-m", tmp_path / "tuned") == 0
     assert run("evaluate", "-m", tmp_path / "tuned") == 0
+    kept, tuned_sight = (features_of(open_model(tmp_path / name)) for name in ("kept", "tuned"))
+    assert kept.key != tuned_sight.key, "what other eyes saw is not looked at"
+    one = FilePicture(picture)
+    for features in (kept, tuned_sight):
+        features.extract([one])
+    assert not torch.equal(kept.of([one]), tuned_sight.of([one]))
+    capsys.readouterr()
+    assert run("evaluate", "-m", tmp_path / "kept", "-m", tmp_path / "tuned") == 2
+    assert "see by different backbones" in capsys.readouterr().err
     assert (
         run("train", recipe, *tuned[:1], "data.pictures.backbone=eyes:Patches", "--out", tmp_path / "x") == 2
     )

@@ -11,6 +11,11 @@ from pathlib import Path
 
 import pytest
 
+import small
+from heedful.tasks.evaluate import measure
+from heedful.tasks.folder import save_model
+from heedful.tasks.text import learn
+from heedful.tasks.use import open_models
 from test_cli import HEEDFUL, heedful, refused
 
 RECIPE = """
@@ -204,3 +209,19 @@ def test_capitals_are_not_held_against_a_model_of_small_letters(
     )
     assert [m["signature"].split("|")[1] for m in small[:2]] == ["case:lc", "case:mixed"]
     assert [m["signature"].split("|")[1] for m in usual[:1]] == ["case:mixed"]
+
+
+def test_a_model_of_small_letters_has_two_bleus(tmp_path: Path) -> None:
+    """`bleu-lc` and `bleu` have names of their own: who gathers figures by name must not mix them."""
+    opened = small.folder(tmp_path / "m", small.preset("cgru"))
+    recipe = opened.recipe.model_copy(
+        update={"tokenizer": opened.recipe.tokenizer.model_copy(update={"lowercase": True})}
+    )
+    words = learn(small.PAIRS, recipe)
+    save_model(tmp_path / "s", recipe, words, opened.model, {})
+    found = measure(open_models([tmp_path / "s"]), small.PAIRS, recipe.decoding)
+    names = [metric.name for metric in found.metrics]
+    assert names[:2] == ["BLEU, small letters", "BLEU"]
+    assert len(set(names)) == len(names)
+    assert found.main == "bleu-lc"
+    assert found.lengths[0].metric.name == "BLEU, small letters"

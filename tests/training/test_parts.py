@@ -25,7 +25,6 @@ from heedful.training.watch import (
     attention_warnings,
     collapse,
     end_mass,
-    guessing,
     movement,
     on_the_end,
     standing_still,
@@ -193,11 +192,6 @@ def test_a_collapsed_loss_is_said_once_until_it_recovers() -> None:
         resumed.see(1.0)
     assert sum(bool(resumed.see(9.0)) for _ in range(100)) == 1
     assert not any(LossWatch().see(loss) for loss in np.linspace(9, 1, 300))
-
-
-def test_guessing_evenly_is_said() -> None:
-    assert "no better than guessing evenly among 1,000 tokens (6.91)" in str(guessing(6.9, 1000))
-    assert guessing(6.0, 1000) is None
 
 
 def line(step: int) -> Report:

@@ -50,7 +50,9 @@ def run(
     ]
     if unknown:
         raise DataError("\n".join(unknown))
-    (folder,) = find(models, "translate")[:1]
+    if len(models) > 1:
+        raise DataError(f"-m: measured is one model at a time; {len(models)} were given")
+    (folder,) = find(models, "translate")
     opened = open_model(folder)
     pairs, known = items_of(opened, data, split, gold, base, limit)
     chosen = TESTS if "all" in tests else () if "none" in tests else tests or TESTS[:-1]

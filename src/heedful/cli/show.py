@@ -31,7 +31,7 @@ def run(file: Path, out: Path | None, chosen: Chosen) -> None:
         raise TraceError(f'--reading "{chosen.reading}": no such one; {nearest(chosen.reading, READINGS)}')
     trace = Trace.load(file)
     if chosen.view is None:
-        chosen = chosen._replace(view=usual(trace, chosen.site))
+        chosen = chosen._replace(view=usual(trace, chosen.site, out))
     if out is None:
         _print(trace, chosen)
     elif out.suffix in EXPORTS:
@@ -52,10 +52,15 @@ def run(file: Path, out: Path | None, chosen: Chosen) -> None:
         )
 
 
-def usual(trace: Trace, site: str | None) -> str:
-    """Shaded words where one look makes a label of a text, else the matrix."""
-    pools = [looks.site for looks in trace.sites if looks.kind == "pool"]
-    return "words" if (site or trace.alignment) in pools else "alignment"
+def usual(trace: Trace, site: str | None, out: Path | None) -> str:
+    """Shaded words where one look makes a label of a text, else the matrix; in a file, photographs, arcs."""
+    looked = next((looks for looks in trace.sites if looks.site == (site or trace.alignment)), None)
+    if looked is not None and looked.kind == "pool":
+        return "words"
+    if out is not None and trace.source.image is not None:
+        return "photo"
+    reading = looked is not None and site is None and looked.asks == looked.reads
+    return "arcs" if reading and out is not None and out.suffix != PAGE else "alignment"
 
 
 def _print(trace: Trace, chosen: Chosen) -> None:

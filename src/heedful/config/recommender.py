@@ -46,6 +46,10 @@ class RecommenderConfig(Section):
 def recommender_misfits(model: ModelConfig) -> Iterator[str]:
     encoder, attention, recommender = model.encoder, model.attention, model.recommender
     assert recommender is not None
+    if model.decoder != type(model.decoder)():
+        yield "decoder: a recommender writes nothing, so it has no such section"
+    if model.tie != "none" or model.copying:
+        yield "tie, copying: a recommender writes no words"
     if encoder.kind not in ("embedding", "transformer"):
         yield (
             f'encoder.kind = "{encoder.kind}": a history has no order; take "embedding", or "transformer" for'

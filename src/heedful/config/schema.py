@@ -402,6 +402,8 @@ def _picture_misfits(model: ModelConfig) -> Iterator[str]:
         yield "copying = true: a picture has no words to copy"
     if encoder.kind == "regions" and model.tie == "all":
         yield 'tie = "all": a picture has no word vectors; take "output"'
+    if encoder.kind == "regions" and not (encoder.read_end and model.attention.read_end):
+        yield "read_end = false: a picture has no end token; its last region would be lost"
 
 
 def _size_misfits(model: ModelConfig) -> Iterator[str]:

@@ -24,7 +24,7 @@ from heedful.evaluation.surprisal import (
     by_position,
     perplexity_tally,
 )
-from heedful.evaluation.table import MOSES, TALLIES, maker
+from heedful.evaluation.table import MOSES, TALLIES, main_of, maker
 from heedful.evaluation.tally import Maker, Metric, References, Tally, per_output
 from heedful.evaluation.translation import bleu, chrf, ter
 from heedful.evaluation.words import words
@@ -74,6 +74,7 @@ __all__ = [
     "TALLIES",
     "check_names",
     "evaluate",
+    "main_of",
     "Metric",
     "Tally",
     "Maker",

@@ -62,3 +62,13 @@ def maker(metric: str | Maker) -> Maker:
     if metric not in TALLIES:
         raise DataError(f'"{metric}": no such metric; {nearest(metric, (*TALLIES, MOSES))}')
     return TALLIES[metric]
+
+
+def main_of(names: Sequence[str], usual: str = "exact") -> str:
+    """The metric that two systems are compared by: the first of these that can be resampled.
+
+    >>> main_of(["meteor", "rouge", "exact"]), main_of([], "bleu")
+    ('rouge-l', 'bleu')
+    """
+    known = ("rouge-l" if name == "rouge" else name for name in names)
+    return next((name for name in known if name in TALLIES or name.startswith(MOSES)), usual)

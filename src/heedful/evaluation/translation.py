@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,7 +31,8 @@ def bleu_tally(
         counter = BLEU(tokenize=tokenize, lowercase=lowercase, force=tokenize == "none")
     except (ImportError, RuntimeError) as error:  # the mecab tokenisers without their packages
         raise DataError(f"tokenize = {tokenize!r} cannot be used: {' '.join(str(error).split())}") from None
-    return _tally(counter, outputs, references, higher_is_better=True)
+    tally = _tally(counter, outputs, references, higher_is_better=True)
+    return replace(tally, name=f"{tally.name}, small letters") if lowercase else tally
 
 
 def chrf_tally(

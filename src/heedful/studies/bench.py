@@ -71,6 +71,7 @@ def sources(model: Path, file: Path | None, count: int) -> list[str]:
         must_be_file(file)
         found = [line for line in read_lines(file) if line.strip()]
     else:
+        open_models([model])  # one that writes no lines says so first
         try:
             pairs = pairs_of(model, [], "test")
         except DataError:

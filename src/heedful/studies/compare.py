@@ -82,7 +82,8 @@ def _baselines(model: ModelConfig) -> list[Variant]:
         looks = model.classifier.pooling == "attention"
         return [uniform, Variant("baseline: last states", last)] if looks else []
     if model.recommender is not None:
-        alike = Variant("baseline: all items alike", ("model.recommender.kind=equal",))
+        alone = ("model.recommender.kind=equal", "model.encoder.kind=embedding", "model.dropout=0")
+        alike = Variant("baseline: all items alike", alone)
         return [alike] if model.recommender.kind == "attention" else []
     if model.reader is not None:
         plain = Variant("baseline: a plain LSTM", ("model.reader.kind=lstm",))
@@ -134,7 +135,8 @@ def compare(
 
 def _train(recipe: Path, job: Variant, seed: int, limit: float, folder: Path) -> None:
     overrides = [*job.overrides, f"training.seed={seed}", f"training.max_minutes={limit}"]
-    overrides += ["training.epochs=100000", "training.keep_best=true"]
+    overrides += ["training.epochs=100000", "training.max_steps=0", "training.patience=0"]  # time ends it
+    overrides += ["training.keep_best=true"]
     command = [sys.executable, "-m", "heedful", "train", str(recipe), *overrides, "--out", str(folder)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
@@ -165,7 +167,8 @@ def _measured(jobs: Sequence[Variant], folders: Sequence[Sequence[Path]]) -> lis
             if number == 0 and yardstick is None:
                 yardstick = found
             elif number == 0 and yardstick is not None:
-                p = yardstick.against(found).p
+                with suppress(DataError):  # such as readers that cut the text differently
+                    p = yardstick.against(found).p
         costs = [_cost(folder) for folder in mine]
         rows.append(
             Row(
@@ -183,14 +186,19 @@ def _measured(jobs: Sequence[Variant], folders: Sequence[Sequence[Path]]) -> lis
 
 def _cost(folder: Path) -> dict[str, float]:
     try:
+        if read_card(folder)["parameters"] == 0:  # what only counts is not trained
+            return {"steps": 0, "seconds": 0.0, "megabytes": _megabytes(folder)}
         last = json.loads((folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
-        cost = json.loads((folder / "cost.json").read_text(encoding="utf-8"))
-        return {"steps": last["step"], "seconds": last["seconds"], "megabytes": cost["megabytes"]}
+        return {"steps": last["step"], "seconds": last["seconds"], "megabytes": _megabytes(folder)}
     except (OSError, ValueError, LookupError, TypeError):
         raise ModelError(
             f"{folder}: metrics.jsonl or cost.json is missing or damaged; remove that folder, and the same"
             " command trains it again"
         ) from None
+
+
+def _megabytes(folder: Path) -> float:
+    return float(json.loads((folder / "cost.json").read_text(encoding="utf-8"))["megabytes"])
 
 
 def _spread(values: Sequence[float]) -> tuple[float, float]:
@@ -203,7 +211,8 @@ def markdown(rows: Sequence[Row]) -> str:
     head = ["variant", "parameters", *names, "p", "steps", "ms/step", "MB"]
     lines = [" | ".join(["", *head, ""]).strip(), "|" + "---|" * len(head)]
     for row in rows:
-        cells = [f"{mean:.2f} ± {sd:.2f}" for mean, sd in (row.figures[n] for n in names)]
+        found = [row.figures.get(name) for name in names]
+        cells = ["" if pair is None else f"{pair[0]:.2f} ± {pair[1]:.2f}" for pair in found]
         p = "" if row.p is None else f"{row.p:.3f}"
         cost = [f"{row.steps:.0f}", f"{1000 * row.seconds_per_step:.0f}", f"{row.megabytes:.0f}"]
         lines.append(" | ".join(["", row.name, f"{row.parameters:,}", *cells, p, *cost, ""]).strip())

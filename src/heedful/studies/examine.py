@@ -11,6 +11,7 @@ import torch
 from torch import Generator, Tensor
 
 from heedful.data.tokenizer import END
+from heedful.errors import DataError
 from heedful.evaluation.divergence import tvd
 from heedful.studies.honesty import (
     ORDERS,
@@ -67,13 +68,16 @@ def _groups(subject: Subject, steps: Sequence[set[int]]) -> list[list[set[int]]]
 @torch.no_grad()
 def honesty(subject: Subject, asked: Asked) -> dict[str, Any]:
     """The tests on decisions drawn from what the model itself decided."""
+    whole = {"permutation", "uniform"} & set(asked.tests)
+    if not subject.probed and not whole:
+        raise DataError("this model decides nothing once: it is tested by --test permutation or uniform")
     steps = subject.chosen(asked.steps, asked.seed)
     found: dict[str, Any] = {
         "decisions": sum(map(len, steps)),
         "decision": subject.decision,
         "quality": subject.quality,
     }
-    if {"permutation", "uniform"} & set(asked.tests):
+    if whole:
         asked.say("whole outputs")
         found["outputs"] = subject.outputs(asked.seed)
     if not subject.probed:

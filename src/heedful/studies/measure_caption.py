@@ -22,11 +22,10 @@ from heedful.record import Edit, Links, entropy_ratio
 from heedful.studies.measure_text import WritingSubject
 from heedful.studies.pointing import pointing
 from heedful.studies.probe import Corpus
-from heedful.tasks.caption import Captioner, Item, regions, sighted
+from heedful.tasks.caption import Captioner, Item, features_of, regions
 from heedful.tasks.caption_evaluate import items_of
 from heedful.tasks.writing import searched
 from heedful.trace.whatif import change_of
-from heedful.vision.features import Features
 
 FIRST = 10  # region r goes by the number FIRST + r, past all special tokens
 
@@ -52,7 +51,7 @@ class Shots:
 
     def __init__(self, opened: Captioner, items: Sequence[Item]) -> None:
         self.opened = opened
-        features = Features(sighted(opened))
+        features = features_of(opened)
         features.extract([item.picture for item in items])
         self.maps = features.of([item.picture for item in items])
 

@@ -16,7 +16,6 @@ from torch import Generator, Tensor
 
 from heedful.attention import PLAIN, Detail, Look, Override, Watch
 from heedful.data.lines import encoded, sentences
-from heedful.data.tokenizer import START
 from heedful.errors import DataError
 from heedful.evaluation import perplexity_tally
 from heedful.models import Reader
@@ -24,7 +23,7 @@ from heedful.record import Links, entropy_ratio
 from heedful.studies.honesty import evened, shuffled
 from heedful.studies.probe import Decided, Decision
 from heedful.tasks.kind import Question
-from heedful.tasks.read import ReaderModel, judged, longest_used
+from heedful.tasks.read import ReaderModel, first_of, judged, longest_used
 from heedful.tasks.read_evaluate import lines_of
 
 Change = Callable[[Tensor], Tensor]
@@ -36,9 +35,9 @@ def _rows(opened: ReaderModel, lines: Sequence[str]) -> list[list[int]]:
 
 
 def _read(
-    model: Reader, ids: Sequence[int], change: Change | None, watched: bool
+    model: Reader, first: int, ids: Sequence[int], change: Change | None, watched: bool
 ) -> tuple[np.ndarray, Look | None]:
-    """One line: what each of its tokens cost, and the looks of the usual site."""
+    """One line behind its first token: what each of its tokens cost, and the looks of the usual site."""
     site = str(model.alignment)
 
     def edit(where: str, look: Look, _: Tensor) -> Override | None:
@@ -53,7 +52,7 @@ def _read(
     elif watched:
         watch = Watch(Detail.WEIGHTS, frozenset({site}))
     with torch.inference_mode():
-        found = judged(model, sentences([ids], START), watch=watch)
+        found = judged(model, sentences([ids], first), watch=watch)
     return found.surprise.double().numpy(), found.looks.get(site) if watched else None
 
 
@@ -63,7 +62,7 @@ class ReadSubject:
     decision, quality, probed = "next word", "perplexity", False
 
     def __init__(self, opened: ReaderModel, lines: Sequence[str]) -> None:
-        self.model = opened.model
+        self.model, self.first = opened.model, first_of(opened.recipe)
         self.sources = _rows(opened, lines)
 
     def chosen(self, each: int, seed: int) -> list[set[int]]:
@@ -89,7 +88,7 @@ class ReadSubject:
         return {name: self._perplexity(change) for name, change in changes.items()}
 
     def _perplexity(self, change: Change | None) -> float:
-        nats = [_read(self.model, ids, change, watched=False)[0] for ids in self.sources]
+        nats = [_read(self.model, self.first, ids, change, watched=False)[0] for ids in self.sources]
         return perplexity_tally(nats, "sentences").metric().value
 
 
@@ -110,7 +109,7 @@ class ReadWay:
         spread, largest, before, first = [], [], [], []
         itself = 0 if opened.model.sites[-1].kind == "tape" else 1  # a tape has what came before alone
         for ids in _rows(opened, items):
-            _, look = _read(opened.model, ids, None, watched=True)
+            _, look = _read(opened.model, first_of(opened.recipe), ids, None, watched=True)
             assert look is not None
             assert look.weights is not None
             weights = look.weights[0].double().mean(dim=1).numpy()  # (query, key)

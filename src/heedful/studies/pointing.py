@@ -20,9 +20,8 @@ from heedful.attention import Detail, Watch
 from heedful.data.batch import TextBatch
 from heedful.data.worlds.scenes import Box, ground
 from heedful.errors import TraceError
-from heedful.tasks.caption import Captioner, Item, regions, sighted
+from heedful.tasks.caption import Captioner, Item, features_of, regions
 from heedful.tasks.writing import searched
-from heedful.vision.features import Features
 
 SIDE = 224  # pixels that weights are upsampled to
 NEAR = 15  # pixels that a hit may be off
@@ -71,7 +70,7 @@ def pointing(opened: Captioner, items: Sequence[Item]) -> dict[str, Any]:
 
 
 def _pointed(opened: Captioner, items: Sequence[Item]) -> list[list[Pointed]]:
-    features = Features(sighted(opened))
+    features = features_of(opened)
     features.extract([item.picture for item in items])
     site, target = str(opened.model.alignment), opened.words.target
     best = searched(

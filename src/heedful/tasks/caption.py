@@ -284,6 +284,12 @@ def sighted(opened: Captioner) -> Backbone:
     return backbone
 
 
+def features_of(opened: Captioner) -> Features:
+    """What the model's own eyes saw: of a tuned one nobody else's, and nobody else's of it."""
+    tuned = pictures_of(opened.recipe).tuned
+    return Features(sighted(opened), learnt=opened.sha256() if tuned else "")
+
+
 def captions(
     model: Writer,
     backbone: Backbone,

@@ -12,15 +12,14 @@ from heedful.data.batch import TextBatch
 from heedful.data.captions import Captioned, plain, read_captions
 from heedful.decoding import Ensemble, Hypothesis
 from heedful.errors import DataError, ModelError, nearest
-from heedful.evaluation import Comparison, Metric, check_names, evaluate, paired_bootstrap
+from heedful.evaluation import Comparison, Metric, check_names, evaluate, main_of, paired_bootstrap
 from heedful.evaluation.meteor import meteor_is_there
 from heedful.models import Writer, quickest
-from heedful.tasks.caption import Captioner, Item, open_items, regions, sighted
+from heedful.tasks.caption import Captioner, Item, features_of, open_items, regions
 from heedful.tasks.folder import open_model
 from heedful.tasks.kind import Question, Table
 from heedful.tasks.use import processors
 from heedful.tasks.writing import searched
-from heedful.vision.features import Features
 from heedful.vision.pictures import FilePicture
 
 USUAL = (
@@ -40,6 +39,7 @@ class CaptionEvaluation(NamedTuple):
     outputs: list[str]
     references: list[tuple[str, ...]]
     unit: str = "pictures"
+    main: str = "cider"  # the metric to compare by
 
     @property
     def items(self) -> int:
@@ -59,8 +59,8 @@ class CaptionEvaluation(NamedTuple):
         return {"metrics": [m._asdict() for m in self.metrics]}
 
     def against(self, other: CaptionEvaluation) -> Comparison:
-        """Paired bootstrap by CIDEr."""
-        return paired_bootstrap(self.outputs, other.outputs, self.references, metric="cider")
+        """Paired bootstrap by the first metric asked for, or by CIDEr."""
+        return paired_bootstrap(self.outputs, other.outputs, self.references, metric=self.main)
 
 
 def items_of(opened: Captioner, files: Sequence[str], split: str) -> list[Item]:
@@ -92,13 +92,15 @@ def evaluated(folders: Sequence[Path], asked: Question) -> CaptionEvaluation:
             raise ModelError(
                 f"{first.name} and {other.name} have different vocabularies, so they cannot write as one"
             )
+    features = features_of(first)
+    if any(features_of(other).key != features.key for other in models[1:]):
+        raise ModelError(f"{first.name} and others see by different backbones, so they cannot write as one")
     items = items_of(first, asked.data, asked.split)
     writers: list[Writer] = [quickest(m.model) if asked.int8 else m.model for m in models]
     writer = Ensemble(writers) if len(writers) > 1 else writers[0]
     how = first.recipe.decoding.model_copy(update=dict(asked.decoding))
     site = writer.alignment
     watch = Watch(Detail.WEIGHTS, frozenset({site})) if asked.gallery and site else PLAIN
-    features = Features(sighted(first))
     features.extract([item.picture for item in items])
     found = searched(
         writer,
@@ -112,7 +114,8 @@ def evaluated(folders: Sequence[Path], asked: Question) -> CaptionEvaluation:
     references = [item.captions for item in items]
     names = asked.metrics or (*USUAL, *(["meteor"] if meteor_is_there() else []))
     metrics = evaluate(names, outputs, references)
-    made = CaptionEvaluation("+".join(m.name for m in models), metrics, outputs, references)
+    name, main = "+".join(m.name for m in models), main_of(asked.metrics, "cider")
+    made = CaptionEvaluation(name, metrics, outputs, references, main=main)
     if asked.gallery is not None:
         _gallery(asked.gallery, made, items, [best[0] for best in found], first)
     return made

@@ -25,7 +25,7 @@ from heedful.layers.entropy import plainly_agreed
 from heedful.models import Classifier, build_classifier
 from heedful.models.classifier import Judged
 from heedful.tasks.classify_start import beginning
-from heedful.tasks.kind import Evaluated, Opened, Question, Started
+from heedful.tasks.kind import Evaluated, Opened, Question, Started, search_nothing
 from heedful.tasks.text import Split, open_splits
 from heedful.tasks.writing import side_by_side, validated
 from heedful.training import Loss, Validation
@@ -228,6 +228,7 @@ class ClassifyKind:
     def trace(self, opened: Labeller, wanted: Wanted, how: DecodingConfig) -> Trace:
         from heedful.tasks.classify_trace import trace_text
 
+        search_nothing(opened, how)
         return trace_text(opened, wanted)
 
 

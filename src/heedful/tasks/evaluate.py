@@ -23,6 +23,7 @@ from heedful.evaluation import (
     by_place,
     check_names,
     evaluate,
+    main_of,
     paired_bootstrap,
     perplexity,
 )
@@ -50,6 +51,7 @@ class Evaluation(NamedTuple):
     outputs: list[str]
     references: list[str]
     unit: str = "pairs"
+    main: str = "bleu"  # the metric to compare by
 
     @property
     def items(self) -> int:
@@ -76,14 +78,15 @@ class Evaluation(NamedTuple):
         }
 
     def against(self, other: Evaluation) -> Comparison:
-        """Paired bootstrap between two systems' outputs."""
-        main = "bleu" if self.task in ("translate", "reply") else "exact"
-        return paired_bootstrap(self.outputs, other.outputs, self.references, metric=main)
+        """Paired bootstrap between two systems' outputs, by the first metric."""
+        return paired_bootstrap(self.outputs, other.outputs, self.references, metric=self.main)
 
 
 def evaluated(folders: Sequence[Path], asked: Question) -> Evaluation:
     """One model, or several as one, on the data asked for."""
     check_names(asked.metrics)
+    if asked.gallery is not None:
+        raise DataError("--gallery is for captions: it shows pictures")
     ready = open_models(folders, asked.int8, asked.threads)
     how = ready.decoding.model_copy(update=dict(asked.decoding))
     return measure(ready, pairs_of(folders[0], asked.data, asked.split), how, asked.metrics)
@@ -115,7 +118,7 @@ def measure(
     if not metrics and "bleu" in names and ready.words.target.small:
         names.insert(0, "bleu-lc")  # a model of small letters: `bleu` counts every capital against it
     found = [*evaluate(names, outputs, references), likely]
-    main = "bleu" if "bleu" in names else "exact"
+    main = main_of(names)
     lengths = [len(source.split()) for source in sources]
     return Evaluation(
         ready.name,
@@ -125,6 +128,7 @@ def measure(
         by_place(outputs, references),
         outputs,
         references,
+        main=main,
     )
 
 

@@ -1,7 +1,8 @@
 """What a task is to everything that knows no task: one object a file, found by its name.
 
-Verbs such as `train`, `evaluate`, `trace` and `measure` ask a `Kind` and know nothing of words, pictures or
-ratings. A new task is a file with a `KIND` in it and a line in `FILES`.
+Verbs such as `train`, `evaluate` and `trace` ask a `Kind` and know nothing of words, pictures or ratings. A
+new task is a file with a `KIND` in it and a line in `FILES`; what Python users get of it is in `face.FACES`,
+how it is measured in `studies.measure.WAYS`, what it is compared with in `studies.compare`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 from torch import nn
 
 from heedful.config import DecodingConfig, Recipe
+from heedful.errors import DataError
 from heedful.record import Model
 from heedful.training.types import Ears, Trainable
 
@@ -70,6 +72,15 @@ class Opened(NamedTuple, Generic[A, M]):
             settings=self.recipe.model.model_dump(),
             parameters=sum(weight.numel() for weight in self.model.parameters()),
             sha256=self.sha256(),
+        )
+
+
+def search_nothing(opened: Opened[Any, Any], how: DecodingConfig) -> None:
+    """Refuse a way to search of models that search nothing."""
+    if how != opened.recipe.decoding.model_copy(update={"n_best": 1}):
+        kind = opened.recipe.task.kind
+        raise DataError(
+            f"--beam, --sample, --seed: {opened.name} was trained to {kind}, and searches nothing"
         )
 
 

@@ -15,11 +15,12 @@ from heedful.config import DecodingConfig, ReadingConfig, Recipe
 from heedful.data.batch import Buckets
 from heedful.data.lines import ReadBatch, Text, Windows, encoded, open_lines, parts_in_order, sentences
 from heedful.data.tokenizer import END, PAD, START, UNK, Tokenizer
+from heedful.errors import TrainingError, nearest
 from heedful.evaluation.surprisal import Nats, perplexity_tally
 from heedful.layers.entropy import linear_entropy
 from heedful.models import Reader, build_reader
 from heedful.models.reader import Carried
-from heedful.tasks.kind import Evaluated, Opened, Question, Started
+from heedful.tasks.kind import Evaluated, Opened, Question, Started, search_nothing
 from heedful.tasks.use import LONGEST
 from heedful.tasks.writing import Tick, nothing
 from heedful.training import Loss, Validation
@@ -95,12 +96,20 @@ def longest_used(recipe: Recipe) -> int | None:
     return min(most, reader.max_positions - 1) if table else max(most, LONGEST)
 
 
+FIGURES = ("loss", "perplexity")  # of the validation text
+
+
 class ReadTask:
     """What the training loop asks: batches, a loss, and the perplexity of the validation text."""
 
     def __init__(self, recipe: Recipe, train: Text, valid: Text) -> None:
         self.recipe, self.train, self.valid = recipe, train, valid
         reading, training = reading_of(recipe), recipe.training
+        if training.metric not in FIGURES:
+            known = nearest(training.metric, FIGURES)
+            raise TrainingError(
+                f'training.metric = "{training.metric}": this task has no such figure; {known}'
+            )
         assert recipe.model.reader is not None
         lead = 0 if recipe.model.reader.kind == "transformer" else reading.lead
         self.windows = Windows(train.flat, reading.window, lead, training.batch_tokens, training.seed)
@@ -242,6 +251,7 @@ class ReadKind:
     def trace(self, opened: ReaderModel, wanted: Wanted, how: DecodingConfig) -> Trace:
         from heedful.tasks.read_trace import traced_text
 
+        search_nothing(opened, how)
         return traced_text(opened, wanted)
 
 

@@ -73,10 +73,6 @@ class ReadEvaluation(NamedTuple):
         return compared((mine, theirs))
 
 
-def _shown(place: PositionBucket) -> str:
-    return f"{place.low}" if place.low == place.high else f"{place.low}-{place.high or ''}"
-
-
 def evaluated(folders: Sequence[Path], asked: Question) -> ReadEvaluation:
     """One reader on the text asked for."""
     _check(folders, asked)

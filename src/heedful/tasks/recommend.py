@@ -22,7 +22,7 @@ from heedful.data.ratings import Held, Ratings, open_ratings
 from heedful.errors import DataError, ModelError, TrainingError
 from heedful.evaluation.ranking import USUAL, Ranks, ranking, ranks, wanted
 from heedful.models import Judge, Popularity, Recommender, build_recommender
-from heedful.tasks.kind import Evaluated, Opened, Question, Started
+from heedful.tasks.kind import Evaluated, Opened, Question, Started, search_nothing
 from heedful.tasks.writing import side_by_side
 from heedful.training import Loss, Validation
 from heedful.training import Sample as Shown
@@ -237,6 +237,7 @@ class RecommendKind:
     def trace(self, opened: RecommenderModel, wanted: Wanted, how: DecodingConfig) -> Trace:
         from heedful.tasks.recommend_trace import traced
 
+        search_nothing(opened, how)
         return traced(opened, wanted)
 
 

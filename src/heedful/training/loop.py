@@ -173,7 +173,8 @@ class _Run(Generic[Model, Batch]):
     def _step(self, batches: list[Batch], taken: int) -> None:
         """One update: the gradient of the summed loss of all batches over the count of all their tokens."""
         config, progress = self.config, self.progress
-        rate = config.rate * schedule.share(config, progress.step, self.total, progress.decays)
+        part = schedule.share(config, progress.step, self.total, progress.decays, progress.seconds)
+        rate = config.rate * part
         progress.rate = rate
         for group in self.inner.param_groups:
             group["lr"] = rate

@@ -7,21 +7,27 @@ import math
 from heedful.config import TrainingConfig
 
 
-def share(config: TrainingConfig, step: int, total: int, decays: int = 0) -> float:
-    """The share of the full rate that the step after `step` others gets.
+def share(config: TrainingConfig, step: int, total: int, decays: int = 0, seconds: float = 0.0) -> float:
+    """The share of the full rate that the step after `step` others, and `seconds`, gets.
 
     First a straight rise over `warmup` steps, then what the schedule says; "plateau" has been lowered
-    `decays` times so far (see `Plateau`).
+    `decays` times so far (see `Plateau`). Where time may end it first, time is what cosine and linear go by.
 
     >>> cosine = TrainingConfig(warmup=2, schedule="cosine")
     >>> [round(share(cosine, step, total=6), 2) for step in range(7)]
     [0.5, 1.0, 1.0, 0.85, 0.5, 0.15, 0.0]
     >>> [round(share(TrainingConfig(warmup=4, schedule="inverse-sqrt"), step, 99), 2) for step in (0, 3, 15)]
     [0.25, 1.0, 0.5]
+    >>> short = TrainingConfig(warmup=0, schedule="linear", max_minutes=2)
+    >>> share(short, step=10, total=1_000_000, seconds=90)
+    0.25
     """
     if step < config.warmup:
         return (step + 1) / config.warmup
-    done = min(1.0, (step - config.warmup) / max(1, total - config.warmup))
+    done = (step - config.warmup) / max(1, total - config.warmup)
+    if config.max_minutes:
+        done = max(done, seconds / (60 * config.max_minutes))
+    done = min(1.0, done)
     match config.schedule:
         case "cosine":
             return 0.5 * (1 + math.cos(math.pi * done))

@@ -97,21 +97,6 @@ def collapse(recent: float, lowest: float) -> str | None:
     )
 
 
-def guessing(loss: float, choices: int) -> str | None:
-    """A sentence if a loss per token is no better than guessing evenly among `choices`.
-
-    >>> guessing(4.61, 100)[:53]
-    'the validation loss is 4.61 a token, no better than g'
-    >>> guessing(3.0, 100)
-    """
-    if loss < 0.98 * math.log(choices):
-        return None
-    return (
-        f"the validation loss is {loss:.2f} a token, no better than guessing evenly among {choices:,}"
-        f" tokens ({math.log(choices):.2f}): nothing has been learnt yet"
-    )
-
-
 class LossWatch:
     """A running mean of the training loss and the least it has been; plain numbers, to be saved."""
 

@@ -128,7 +128,7 @@ def open_backbone(name: str, layer: str = "head", size: int = 224, weights: Path
     if not colon:
         known = [f"efficientnet-lite{n}" for n in range(3)]
         raise ConfigError(
-            [Mistake("data.backbone", "", f'"{name}": no such backbone; {nearest(name, known)}')]
+            [Mistake("data.pictures.backbone", "", f'"{name}": no such backbone; {nearest(name, known)}')]
         )
     if kind in ("timm", "torchvision"):
         return Plugged(_foreign(kind, rest, weights), name, size)
@@ -138,9 +138,7 @@ def open_backbone(name: str, layer: str = "head", size: int = 224, weights: Path
         raise DataError(f"data.pictures.backbone = {name}: {error}") from None
     made = found() if isinstance(found, type) else found
     if not isinstance(made, Backbone):
-        raise DataError(
-            f"data.backbone = {name}: needs size, grid, width, fingerprint() and a call with pictures"
-        )
+        raise DataError(f"data.pictures.backbone = {name}: needs size, grid, width, fingerprint() and a call")
     return made
 
 

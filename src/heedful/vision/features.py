@@ -37,11 +37,12 @@ def nothing(_count: int) -> None:
 
 
 class Features:
-    """The maps of some pictures, in half precision."""
+    """The maps of some pictures, in half precision. `learnt` names what the backbone has become since."""
 
-    def __init__(self, backbone: Backbone, folder: Path | None = None) -> None:
+    def __init__(self, backbone: Backbone, folder: Path | None = None, learnt: str = "") -> None:
         self.backbone = backbone
-        self.key = hashlib.sha256(f"whole {backbone.fingerprint()}".encode()).hexdigest()[:24]
+        name = f"whole {backbone.fingerprint()}" + (f" {learnt}" if learnt else "")
+        self.key = hashlib.sha256(name.encode()).hexdigest()[:24]
         self.folder = (folder or cache_folder()) / "features" / self.key
         self.contents: dict[Picture, str] = {}
         self.places: dict[str, tuple[int, int]] = {}  # content -> chunk, row
