@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -53,9 +54,12 @@ def heedful(
 def check(recipe: RecipeFile, overrides: Overrides = None) -> None:
     """Check a recipe and print every resolved value, what it means and where it was set."""
     from heedful.config import load_recipe, recipe_toml
+    from heedful.config.unread import unread
 
     loaded = load_recipe(recipe, overrides or [])
     print(recipe_toml(loaded.recipe, loaded.origins), end="")
+    for line in unread(loaded):
+        print(f"note: {line}", file=sys.stderr)
 
 
 @app.command()

@@ -14,6 +14,7 @@ from torch import nn
 
 from heedful.config import Loaded, Recipe, differences, load_recipe, recipe_toml
 from heedful.config.section import Section
+from heedful.config.unread import unread
 from heedful.data.paths import PREFIX
 from heedful.errors import ModelError, TrainingError
 from heedful.tasks.folder import RECIPE, finished, save_model
@@ -37,6 +38,8 @@ def run(loaded: Loaded, out: Path, ears: Ears) -> bool:
     recipe = anchored(loaded)
     logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # `evaluate` tells of tokenised text, once
     kind = kind_of(recipe.task.kind)
+    for line in unread(loaded):
+        ears.say(line)
     with _as_found(out, kind):
         _train(kind, recipe, loaded.base, out, ears)
     return True
