@@ -110,10 +110,13 @@ Bytes = Annotated[
 Threads = Annotated[int, typer.Option(min=0, help="Of the CPU; 0: as many as there are.")]
 Data = Annotated[
     list[str] | None,
-    typer.Option("--data", help="A TSV, or twice: source and target (default: the recipe's)."),
+    typer.Option(
+        "--data", help="A TSV, or twice: source and target, pictures and captions (default: the recipe's)."
+    ),
 ]
 Split = Annotated[str, typer.Option(help="Of the recipe's data: train, valid or test.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line: tokens, scores, alignments.")]
+Numbers = Annotated[bool, typer.Option("--json", help="All of it as JSON.")]
 
 
 def _write(task: str) -> Callable[..., None]:
@@ -193,7 +196,7 @@ def caption(
     ] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Weights as the grid they are, not smooth.")] = False,
     threads: Threads = 0,
-    json: Json = False,
+    json: Numbers = False,
 ) -> None:
     """Caption pictures, and show where the model looked."""
     from heedful.cli.caption import Asked, run
@@ -306,7 +309,7 @@ def evaluate(
     ] = None,
     int8: Bytes = False,
     threads: Threads = 0,
-    json: Json = False,
+    json: Numbers = False,
 ) -> None:
     """Measure a model: metrics with signatures, quality by source length and by place."""
     from heedful.cli.evaluate import run
@@ -348,7 +351,7 @@ def bench(
     lines: Annotated[int, typer.Option(min=1, help="At most so many.")] = 500,
     rounds: Annotated[int, typer.Option(min=1, help="Turns of each way.")] = 3,
     threads: Threads = 0,
-    json: Json = False,
+    json: Numbers = False,
 ) -> None:
     """Measure how fast a model writes here: greedy, traced, beam, one by one; in floats and in bytes."""
     from heedful.cli.bench import run

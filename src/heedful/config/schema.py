@@ -429,7 +429,9 @@ class TrainingConfig(Section):
     epochs: PositiveInt = Field(10, description="passes over the training data, at most")
     max_steps: int = Field(0, ge=0, description="updates, at most; 0: as many as the epochs have")
     max_minutes: float = Field(0.0, ge=0.0, description="time, at most; 0: no limit")
-    batch_tokens: PositiveInt = Field(2_000, description="target positions in a batch, padding included")
+    batch_tokens: PositiveInt = Field(
+        2_000, description="positions in a batch, padding included, of the longer side"
+    )
     negatives: PositiveInt = Field(4, description="recommend: items drawn beside each that was taken")
     accumulate: PositiveInt = Field(1, description="batches (of each process) that make one update")
     optimizer: Literal["adam", "adamw", "sgd", "adadelta", "adagrad"] = Field(
