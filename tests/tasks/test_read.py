@@ -229,6 +229,7 @@ def test_unknown_empty_and_long_sentences_are_answered(models: dict[str, Path], 
     assert "there is no such file" in refused("read", home / "none.txt", "-m", models["lstmn"])
     assert 'did you mean "matrix"?' in refused("read", SENTENCE, "-m", models["lstmn"], "--view", "matrx")
     out = home / "x.png"
+    assert "ask for one of them" in refused("read", SENTENCE, "-m", models["lstmn"], "-o", out, "--json")
     assert "-o draws one sentence; 2" in refused("read", "a", "b", "-m", models["lstmn"], "-o", out)
     assert not out.exists()
 

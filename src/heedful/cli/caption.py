@@ -34,6 +34,8 @@ class Asked(NamedTuple):
 
 
 def run(asked: Asked, model: Path | None) -> None:
+    if asked.as_json and (asked.show or asked.out is not None):
+        raise DataError("--json prints, --show and -o draw: ask for one of them")
     (folder,) = find([] if model is None else [model], "caption")
     opened: Captioner = open_for(folder, "caption")
     say_once(opened)

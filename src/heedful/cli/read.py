@@ -30,6 +30,8 @@ class Asked(NamedTuple):
 def run(asked: Asked, model: Path | None) -> None:
     if asked.view not in VIEWS:
         raise TraceError(f'--view "{asked.view}": no such view; {nearest(asked.view, VIEWS)}')
+    if asked.as_json and asked.out is not None:
+        raise DataError("--json prints, -o draws: ask for one of them")
     stream = list(_given(asked.text)) if asked.text else None
     from heedful.tasks.bundled import find
     from heedful.tasks.folder import open_for
