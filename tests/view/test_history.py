@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from heedful.config.presets import RECOMMENDERS
 from heedful.models import Recommender
 from heedful.record import Model, Side, Step, Tensor, Token, Trace
 from heedful.record.trace import site_looks
+from heedful.view.history import bars_of, history_text
+from test_cli import heedful
 from view.conftest import REQUIRED, Opener
 from view.test_page import AXE
 
@@ -119,3 +122,40 @@ def test_nothing_serious_is_found_by_axe(show: Opener) -> None:
 @pytest.mark.browser
 def test_other_traces_have_no_such_view(show: Opener) -> None:
     assert "History" not in show(small.trace(), "#/history").page.locator("nav").inner_text()
+
+
+def test_bars_are_the_traces_numbers_strongest_effect_first() -> None:
+    trace = recommended()
+    first, second = bars_of(trace)
+    assert (first.item, first.left_out) == ("Casino", 0)
+    assert [bar.name for bar in first.bars] == ["Heat", "Fargo", "Toy Story", "Alien", "Babe"]
+    weights = dict(zip(TAKEN, trace.array("weight")[1, 0], strict=True))
+    for bar in second.bars:
+        assert bar.weight == pytest.approx(weights[bar.name])
+    assert second.bars[0].name == "Fargo"
+    assert math.isnan(next(bar.effect for bar in second.bars if bar.name == "Alien"))
+    assert bars_of(trace, count=2)[0].left_out == 3
+    untried = bars_of(trace.model_copy(update={"tests": {}}))[0]  # what was changed has no effects
+    assert [abs(bar.weight) for bar in untried.bars] == sorted(
+        (abs(b.weight) for b in untried.bars), reverse=True
+    )
+
+
+def test_a_recommendation_is_shown_as_a_history(tmp_path: Path) -> None:
+    file = tmp_path / "t.json"
+    recommended().save(file)
+    done = heedful("show", file)
+    assert done.returncode == 0
+    head, *rows = done.stdout.splitlines()
+    assert head == "Casino"
+    assert rows[0].split()[0] == "Heat"
+    assert rows[0].endswith("+0.300")
+    assert "Antz" in rows
+    plain = history_text(bars_of(recommended()), width=45, blocks=False).plain
+    assert plain.isascii()
+    assert "#" in plain
+    for name in ("t.png", "t.svg", "t.pdf"):
+        assert heedful("show", file, "-o", tmp_path / name).returncode == 0
+        assert (tmp_path / name).stat().st_size > 1_000
+    assert "Toy Story" in (tmp_path / "t.svg").read_text()
+    assert heedful("show", file, "--view", "alignment").stdout != done.stdout

@@ -457,7 +457,7 @@ def show(
     view: Annotated[
         str | None,
         typer.Option(
-            help="alignment, lines, heads, steps, beam, photo, words, arcs (default: the trace's usual one).",
+            help="alignment, lines, heads, steps, beam, photo, words, arcs, history (default: the usual).",
             show_default=False,
         ),
     ] = None,

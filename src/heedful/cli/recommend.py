@@ -20,8 +20,6 @@ from heedful.tasks.recommend import RecommenderModel
 from heedful.tasks.recommend_trace import split_titles
 from heedful.tasks.recommend_use import Advice, Weighed, advise, effects, history_of, weighed
 
-BARS = 20  # items of a history in a picture
-
 
 class Asked(NamedTuple):
     user: str | None
@@ -96,7 +94,7 @@ def _plain(opened: RecommenderModel, asked: Asked, history: Ints, found: list[Ad
 
 def _draw(opened: RecommenderModel, asked: Asked, history: Ints, first: int) -> None:
     """Bars over the history for the best item, or for the one asked about."""
-    from heedful.view.history import Bar, draw_history
+    from heedful.view.history import BARS, Bar, draw_history
 
     if isinstance(opened.model, Popularity):
         raise DataError(f"{opened.name} looks at no history: there are no weights to draw")
@@ -107,7 +105,7 @@ def _draw(opened: RecommenderModel, asked: Asked, history: Ints, first: int) -> 
         _page(opened, asked, known.name(item))
         return
     (found,) = weighed(opened, history, [item])
-    places = _strongest(found, history, item)
+    places = _strongest(found, history, item)[:BARS]
     lost = effects(opened, history, item, places)
     bars = [
         Bar(known.name(int(history[at])), float(found.weights[at]), effect)
@@ -131,4 +129,4 @@ def _page(opened: RecommenderModel, asked: Asked, first: str) -> None:
 
 def _strongest(found: Weighed, history: Ints, item: int) -> list[int]:
     order = sorted(range(len(history)), key=lambda at: -abs(found.adds[at]))
-    return [at for at in order if history[at] != item][:BARS]
+    return [at for at in order if history[at] != item]

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 from heedful.errors import TraceError, nearest
 from heedful.record import READINGS, Reading, Trace, pharaoh, to_csv, to_npz, trace_links
 
-VIEWS = ("alignment", "lines", "heads", "steps", "beam", "photo", "words", "arcs")
+VIEWS = ("alignment", "lines", "heads", "steps", "beam", "photo", "words", "arcs", "history")
 EXPORTS = (".csv", ".npz", ".links")
 PAGE = ".html"
 
@@ -55,8 +55,8 @@ def run(file: Path, out: Path | None, chosen: Chosen) -> None:
 def usual(trace: Trace, site: str | None, out: Path | None) -> str:
     """Shaded words where one look makes a label of a text, else the matrix; in a file, photographs, arcs."""
     looked = next((looks for looks in trace.sites if looks.site == (site or trace.alignment)), None)
-    if looked is not None and looked.kind == "pool":
-        return "words"
+    if looked is not None and looked.kind in ("pool", "history"):
+        return "words" if looked.kind == "pool" else "history"
     if out is not None and trace.source.image is not None:
         return "photo"
     reading = looked is not None and site is None and looked.asks == looked.reads
@@ -69,13 +69,19 @@ def _print(trace: Trace, chosen: Chosen) -> None:
     from heedful.view import alignment_text
     from heedful.view.shaded import shaded, shaded_text
 
-    if chosen.view not in ("alignment", "words"):
+    if chosen.view not in ("alignment", "words", "history"):
         raise TraceError(f"{chosen.view} is drawn to a file: add -o {chosen.view}.png")
     console = Console(highlight=False)
     blocks = "utf" in console.encoding.lower()
     if chosen.view == "words":
         seen = shaded(trace, chosen.site, chosen.head, words=chosen.words)
         console.print(shaded_text(seen, console.width, blocks), end="", soft_wrap=True)
+        return
+    if chosen.view == "history":
+        from heedful.view.history import bars_of, history_text
+
+        found = bars_of(trace, chosen.site, chosen.head)
+        console.print(history_text(found, console.width, blocks), end="", soft_wrap=True)
         return
     text = alignment_text(
         trace,
@@ -98,7 +104,7 @@ def _page(trace: Trace, out: Path, chosen: Chosen) -> None:
 
         write_shaded(trace, out, chosen.site, words=chosen.words)
         return
-    if chosen.view not in ("alignment", "lines", "photo"):
+    if chosen.view not in ("alignment", "lines", "photo", "history"):
         raise TraceError(
             f"--view {chosen.view}: the page has no such view; draw it with -o {chosen.view}.png"
         )
@@ -106,7 +112,7 @@ def _page(trace: Trace, out: Path, chosen: Chosen) -> None:
         trace.matrix(chosen.site, chosen.head)  # are they there?
     lines = chosen.view == "lines"
     start = link(
-        "alignment" if lines else "photo" if chosen.view == "photo" else _opening(trace),
+        "alignment" if lines else chosen.view if chosen.view in ("photo", "history") else "walk",
         site=chosen.site,
         head=chosen.head,
         words=chosen.words,
@@ -114,11 +120,6 @@ def _page(trace: Trace, out: Path, chosen: Chosen) -> None:
         figure="lines" if lines else None,
     )
     write_page(trace, out, start)
-
-
-def _opening(trace: Trace) -> str:
-    """The view that a page opens with: a recommendation is a history first."""
-    return "history" if any(looks.kind == "history" for looks in trace.sites) else "walk"
 
 
 def _export(trace: Trace, out: Path, chosen: Chosen) -> None:

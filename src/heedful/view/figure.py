@@ -47,7 +47,7 @@ def draw(
         raise TraceError(f"{path}: cannot draw as {path.suffix!r}; {nearest(path.suffix, FORMATS)}")
     table = (
         None
-        if view in ("steps", "beam", "photo", "words", "arcs")
+        if view in ("steps", "beam", "photo", "words", "arcs", "history")
         else trace.table(site, head, words=words, specials=specials)
     )
     makers: dict[str, Callable[[], Figure]] = {
@@ -59,6 +59,7 @@ def draw(
         "photo": lambda: panels(trace, site, head, smooth),
         "words": lambda: shaded_figure(shaded(trace, site, head, words=words)),
         "arcs": lambda: arcs(trace, site, head, words, specials),
+        "history": lambda: _history(trace, site, head),
     }
     matplotlib.use("Agg")
     from matplotlib import pyplot
@@ -78,6 +79,14 @@ def draw(
                 figure.savefig(draft, dpi=150, bbox_inches="tight")
         finally:
             pyplot.close(figure)
+
+
+def _history(trace: Trace, site: str | None, head: int | None) -> Figure:
+    """Of the first recommended item; the page and the terminal have all."""
+    from heedful.view.history import bars_of, history_figure
+
+    first = bars_of(trace, site, head)[0]
+    return history_figure(first.bars, first.item, first.left_out)
 
 
 def _given(table: Matrix | None) -> Matrix:
