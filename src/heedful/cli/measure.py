@@ -142,12 +142,12 @@ def rows(tests: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         for name in ("weight", "gradient", "random"):
             found = tests["words"][name]
             told = f"kept alone {found['sufficiency']:+.3f}"
-            yield f"T6 source tokens erased, by {name}", f"{found['comprehensiveness']:+.3f}", told
+            yield f"T6 {tests['things']} erased, by {name}", f"{found['comprehensiveness']:+.3f}", told
 
 
 def verdicts(tests: Mapping[str, Any]) -> Iterator[str]:
     """What the numbers say, in words."""
-    decision = tests["decision"]
+    decision, things = tests["decision"], tests["things"].capitalize()
     if "permutation" in tests:
         value = tests["permutation"]["median TVD"]["mean"]
         how = "hardly changes" if value < 0.1 else "changes" if value < 0.3 else "greatly changes"
@@ -167,16 +167,16 @@ def verdicts(tests: Mapping[str, Any]) -> Iterator[str]:
             "better than" if value > other + 0.02 else "worse than" if value < other - 0.02 else "as well as"
         )
         yield (
-            f"Weights rank source words {than} gradients do, by what leaving them out changes"
+            f"Weights rank {tests['things']} {than} gradients do, by what leaving them out changes"
             f" ({value:.2f}, {other:.2f})."
         )
     if "words" in tests:
         by = {name: tests["words"][name]["comprehensiveness"] for name in ("weight", "gradient", "random")}
         if by["weight"] > by["random"] + 0.02:
             told = f"{by['weight']:.2f}, by chance {by['random']:.2f}"
-            yield f"Words that were looked at matter more than others ({told})."
+            yield f"{things} that were looked at matter more than others ({told})."
         else:
-            yield "Words that were looked at matter no more than others."
+            yield f"{things} that were looked at matter no more than others."
     if "counterfactual" in tests:
         value = tests["counterfactual"]["largest JSD within 0.01"]["mean"]
         many = (

@@ -76,6 +76,7 @@ def honesty(subject: Subject, asked: Asked) -> dict[str, Any]:
         "decisions": sum(map(len, steps)),
         "decision": subject.decision,
         "quality": subject.quality,
+        "things": subject.things,
     }
     if whole:
         asked.say("whole outputs")

@@ -70,7 +70,7 @@ class Shots:
 class CaptionSubject(WritingSubject):
     """Pictures into captions."""
 
-    quality = "CIDEr-D times 100"
+    quality, things = "CIDEr-D times 100", "regions"
 
     def __init__(self, opened: Captioner, items: Sequence[Item]) -> None:
         self.opened, self.model, self.items = opened, opened.model, items

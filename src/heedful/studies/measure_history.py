@@ -106,7 +106,7 @@ def _either(scores: Tensor) -> Tensor:
 class HistorySubject:
     """A model and the held-out items of some users."""
 
-    decision, quality, probed = "chance of the item", METRIC.upper(), True
+    decision, quality, things, probed = "chance of the item", METRIC.upper(), "items of the history", True
 
     def __init__(self, opened: RecommenderModel, cases: Sequence[Case]) -> None:
         self.model, self.cases = _weighing(opened), cases

@@ -89,7 +89,7 @@ def against_gold(looked: Sequence[Looked], gold: Sequence[Links]) -> dict[str, f
 class LabelSubject:
     """A model and the labels it gave."""
 
-    decision, quality, probed = "label", "accuracy", True
+    decision, quality, things, probed = "label", "accuracy", "words", True
 
     def __init__(self, opened: Labeller, pairs: Sequence[TextPair]) -> None:
         self.opened = opened

@@ -59,7 +59,7 @@ def _read(
 class ReadSubject:
     """A reader and some lines."""
 
-    decision, quality, probed = "next word", "perplexity", False
+    decision, quality, things, probed = "next word", "perplexity", "earlier words", False
 
     def __init__(self, opened: ReaderModel, lines: Sequence[str]) -> None:
         self.model, self.first = opened.model, first_of(opened.recipe)

@@ -116,7 +116,7 @@ def against_gold(looked: Sequence[Looked], gold: Sequence[Links], shift: int) ->
 class WritingSubject:
     """A model and the outputs it wrote itself: every next word is a decision."""
 
-    decision, probed = "next word", True
+    decision, things, probed = "next word", "source words", True
     model: Seq2Seq
     corpus: Corpus
 

@@ -63,6 +63,8 @@ class Subject(Protocol):
     @property
     def quality(self) -> str: ...  # the name of the figure in `outputs`
     @property
+    def things(self) -> str: ...  # what is looked at, in words
+    @property
     def probed(self) -> bool: ...  # are there single decisions, or outputs alone?
     @property
     def sources(self) -> Sequence[Sequence[int]]: ...  # in ids, the end token last
