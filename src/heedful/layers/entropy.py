@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 from heedful.layers.readout import Output
 from heedful.native import agreed, entropy
+from heedful.native.once import given_away
 
 PIECE = 2**22  # scores at a time: 16 MB
 
@@ -44,10 +45,7 @@ class _LinearEntropy(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Tensor | None, ...]:
-        slopes, ctx.slopes = ctx.slopes, None  # large: given away, not copied
-        if slopes is None:
-            raise RuntimeError("the way back through this loss can be gone once")
-        return *(slope.mul_(grads[0]) for slope in slopes), None, None
+        return *given_away(ctx, grads[0]), None, None
 
 
 def linear_entropy(
@@ -100,10 +98,7 @@ class _AgreedEntropy(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Tensor | None, ...]:
-        slopes, ctx.slopes = ctx.slopes, None
-        if slopes is None:
-            raise RuntimeError("the way back through this loss can be gone once")
-        return *(slope.mul_(grads[0]) for slope in slopes), None, None, None
+        return *given_away(ctx, grads[0]), None, None, None
 
 
 def agreed_entropy(

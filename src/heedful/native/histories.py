@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from heedful.native.loader import History, library
+from heedful.native.once import given_away
 
 
 class Ragged(NamedTuple):
@@ -107,10 +108,7 @@ class _Loss(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Tensor | None, ...]:
-        slopes, ctx.slopes = ctx.slopes, None
-        if slopes is None:
-            raise RuntimeError("the way back through this loss can be gone once")
-        return *(slope.mul_(grads[0]) for slope in slopes), None, None, None
+        return *given_away(ctx, grads[0]), None, None, None
 
 
 def history_loss(
