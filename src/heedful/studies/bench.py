@@ -17,6 +17,7 @@ from heedful.data.readers import must_be_file, read_lines
 from heedful.decoding import Hypothesis
 from heedful.errors import DataError
 from heedful.tasks.evaluate import pairs_of
+from heedful.tasks.folder import read_card, refuse_others
 from heedful.tasks.use import Ready, fitting, open_models, outputs
 
 Say = Callable[[str], None]
@@ -71,7 +72,7 @@ def sources(model: Path, file: Path | None, count: int) -> list[str]:
         must_be_file(file)
         found = [line for line in read_lines(file) if line.strip()]
     else:
-        open_models([model])  # one that writes no lines says so first
+        refuse_others(model.name, read_card(model)["task"], "translate")
         try:
             pairs = pairs_of(model, [], "test")
         except DataError:

@@ -111,14 +111,14 @@ def open_model(folder: Path) -> Opened[Any, Any]:
 def open_for(folder: Path, task: str) -> Opened[Any, Any]:
     """The same; a model of another task is refused, and told where it belongs."""
     opened = open_model(folder)
-    refuse_others(opened, task)
+    refuse_others(opened.name, opened.recipe.task.kind, task)
     return opened
 
 
-def refuse_others(opened: Opened[Any, Any], task: str) -> None:
-    own = opened.recipe.task.kind
+def refuse_others(name: str, own: str, task: str) -> None:
+    """Of a model whose task is `own`: does it do what `task` does?"""
     if FILES[own] != FILES[task]:
-        raise ModelError(f"{opened.name} was trained to {own}; use heedful {own}")
+        raise ModelError(f"{name} was trained to {own}; use heedful {own}")
 
 
 def _must_have(folder: Path, *parts: str) -> None:

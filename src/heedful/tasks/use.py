@@ -47,7 +47,7 @@ def ready_of(opened: Sequence[TextModel], int8: bool = False, threads: int = 0) 
     """The same of models that are open already; those that do not turn lines into lines are refused."""
     first = opened[0]
     for model in opened:
-        refuse_others(model, "translate")
+        refuse_others(model.name, model.recipe.task.kind, "translate")
     for other in opened[1:]:
         _same_words(first, other)
     name = "+".join(o.name for o in opened)
