@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -228,11 +229,20 @@ def test_files_are_those_of_flickr8k(tmp_path: Path) -> None:
             }
     assert not [*captions, *regions]
     readme = (tmp_path / "README.md").read_text(encoding="utf-8")
-    command = "heedful world scenes --n 12 --seed 3 --size 64 --captions 2 --valid 2 --test 3 --out DIR\n"
+    sizes = "--size 64 --captions 2 --order any --valid 2 --test 3"
+    command = f"heedful world scenes --n 12 --seed 3 {sizes} --out DIR\n"
     assert command in readme
     assert {path.name for path in tmp_path.iterdir()} == {
         *("README.md", "captions.token.txt", "images", "regions.jsonl", "splits")
     }
+
+
+def test_from_left_to_right_every_caption_begins_with_the_leftmost() -> None:
+    for scene, free in zip(scenes(40, order="left"), scenes(40), strict=True):
+        assert (scene.image == free.image).all()
+        leftmost = min(scene.objects, key=lambda thing: (thing.box.x, thing.box.y)).box
+        for words, regions in zip(scene.captions, scene.regions, strict=True):
+            assert leftmost in next(boxes for boxes in regions if boxes), words
 
 
 def test_a_poor_locale_changes_nothing(tmp_path: Path) -> None:
@@ -279,8 +289,9 @@ def test_pillow_is_not_imported_early() -> None:
         ({"size": 47}, "size is 47: it must be a whole number from 48 to 1024"),
         ({"size": 1025}, "size is 1025"),
         ({"captions": 0}, "captions is 0"),
+        ({"order": "lef"}, "order 'lef' is unknown; did you mean \"left\""),
     ],
 )
-def test_wrong_arguments_are_refused_at_once(options: dict[str, int], message: str) -> None:
+def test_wrong_arguments_are_refused_at_once(options: dict[str, Any], message: str) -> None:
     with pytest.raises(WorldError, match=message):
         scenes(**{"n": 5, **options})

@@ -159,6 +159,19 @@ def test_the_gate_scales_what_is_read(tmp_path: Path) -> None:
         assert torch.allclose(shut, model.score(turned).logits)
 
 
+def test_places_tell_where_in_the_picture_a_region_is(tmp_path: Path) -> None:
+    (tmp_path / "r.toml").write_text(eyes.seeing("caption-soft"))
+    some = batch()
+    assert isinstance(some.source, Regions)
+    turned = TextBatch(regions(some.source.vectors.flip(1)), some.target)
+    for places in (False, True):
+        recipe = load_recipe(tmp_path / "r.toml", [f"model.encoder.places={str(places).lower()}"]).recipe
+        model = build(recipe.model, 192, 11).double().eval()
+        with torch.no_grad():
+            alike = torch.allclose(model.score(some).logits, model.score(turned).logits)
+        assert alike is not places  # a look over regions without places knows no order
+
+
 def test_a_captioner_captions_measures_and_shows_its_mistakes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

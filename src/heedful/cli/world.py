@@ -61,11 +61,14 @@ def scenes(
     out: Out,
     size: Annotated[int, typer.Option(help="Width and height of a picture.")] = 112,
     captions: Annotated[int, typer.Option(help="Captions of each picture.")] = 5,
+    order: Annotated[
+        str, typer.Option(help="any, or left: things are spoken of from left to right.")
+    ] = "any",
     valid: Valid = None,
     test: Test = None,
 ) -> None:
     """Drawn pictures with captions and the gold region of every word."""
-    _write("scenes", out, n, seed, size=size, captions=captions, valid=valid, test=test)
+    _write("scenes", out, n, seed, size=size, captions=captions, order=order, valid=valid, test=test)
 
 
 @worlds.command()

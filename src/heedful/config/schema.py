@@ -97,6 +97,7 @@ class WorldConfig(Section):
     max_words: PositiveInt = Field(14, description="phrases, moods: longest source sentence")
     classes: int = Field(2, ge=2, le=3, description="moods: labels; the third is neutral")
     pixels: PositiveInt = Field(112, description="scenes: side of a picture")
+    order: Literal["any", "left"] = Field("any", description="scenes: left: spoken of from left to right")
     items: PositiveInt = Field(300, description="tastes: items to choose from")
     genres: PositiveInt = Field(12, description="tastes: kinds of items")
 
@@ -248,7 +249,8 @@ class EncoderConfig(Section):
     norm: Literal["pre", "post"] = Field("pre", description="transformer: where layers are normalised")
     epsilon: float = Field(1e-5, gt=0.0, description="transformer: what a norm adds to the variance")
     positions: Literal["sinusoidal", "learned"] = Field("sinusoidal", description="conv, transformer")
-    max_positions: PositiveInt = Field(512, description="learned positions: rows of the table")
+    max_positions: PositiveInt = Field(512, description="learned positions, places: rows of the table")
+    places: bool = Field(False, description="regions: a learned vector tells where in the picture each is")
 
 
 class DecoderConfig(Section):

@@ -145,7 +145,7 @@ def _world(recipe: Recipe) -> dict[str, list[Item]]:
     for split in SPLITS:
         items = []
         for number in range(first, first + getattr(world, split)):
-            drawn = scene(number, world.seed, world.pixels)
+            drawn = scene(number, world.seed, world.pixels, order=world.order)
             captions = tuple(" ".join(words) for words in drawn.captions)
             items.append(Item(ScenePicture(number, world.seed, world.pixels), captions, drawn.objects))
         first += len(items)

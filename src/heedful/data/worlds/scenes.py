@@ -4,6 +4,8 @@ A phrase ("two small red stars") speaks of *all* things in the picture that fit 
 counts them; so every phrase is true and the regions of its words are no matter of taste. A relation ("left
 of") holds between whole boxes: all of the one side end before any of the other begins. A place ("in the top
 left corner", "on the left", "in the middle") goes by the thirds of the picture that the centres lie in.
+Captions begin with any of the things, or, in the order "left", with the one that begins farthest to the left:
+then a picture decides what its captions speak of, and a model can know where to look before it says a word.
 
 Pixels are computed here, by additions and products only, instead of by a drawing library: they are the same
 under any version of anything. Pillow only writes the PNG files.
@@ -22,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.worlds.disk import claim, in_range, split_sizes, write_readme, write_text
-from heedful.errors import WorldError
+from heedful.errors import WorldError, nearest
 from heedful.whole import whole
 
 Floats = NDArray[np.float64]
@@ -299,11 +301,18 @@ def _place(phrase: _Phrase, size: int) -> str | None:
     return f"at the {upright}" if upright else f"on the {sideways}" if sideways else "in the middle"
 
 
-def _caption(rng: Random, things: Sequence[Thing], size: int) -> _Said:
+ORDERS: dict[str, Callable[[Random, Sequence[Thing]], Thing]] = {  # which thing is spoken of first
+    "any": Random.choice,
+    "left": lambda _, things: min(things, key=lambda thing: (thing.box.x, thing.box.y)),
+}
+
+
+def _caption(rng: Random, things: Sequence[Thing], size: int, order: str) -> _Said:
     """One true sentence, or less than a sentence, about some of the things."""
-    one = _phrase(rng, things, rng.choice(things))
+    first = ORDERS[order]
+    one = _phrase(rng, things, first(rng, things))
     rest = [thing for thing in things if thing.box not in one.boxes]
-    other = _phrase(rng, things, rng.choice(rest)) if rest else None
+    other = _phrase(rng, things, first(rng, rest)) if rest else None
     if other and set(one.boxes) & set(other.boxes):
         other = None  # "a red star left of two stars" would speak of the red one twice
     relation, place = other and _relation(one, other), _place(one, size)
@@ -319,20 +328,20 @@ def _caption(rng: Random, things: Sequence[Thing], size: int) -> _Said:
     return [*_say(rng.choice(("", "", f"there {one.verb}", f"here {one.verb}")), ()), *said]
 
 
-def _captions(rng: Random, things: Sequence[Thing], size: int, captions: int) -> list[_Said]:
+def _captions(rng: Random, things: Sequence[Thing], size: int, captions: int, order: str) -> list[_Said]:
     """Different captions as long as there are some left to say."""
     said: list[_Said] = []
     for _ in range(captions):
-        new = _caption(rng, things, size)
+        new = _caption(rng, things, size, order)
         for _ in range(50):
             if new not in said:
                 break
-            new = _caption(rng, things, size)
+            new = _caption(rng, things, size, order)
         said.append(new)
     return said
 
 
-def scenes(n: int, seed: int = 1, size: int = 112, captions: int = 5) -> Iterator[Scene]:
+def scenes(n: int, seed: int = 1, size: int = 112, captions: int = 5, order: str = "any") -> Iterator[Scene]:
     """Draw `n` scenes; a longer draw begins with the shorter one of the same seed.
 
     >>> scene = next(scenes(1))
@@ -343,16 +352,18 @@ def scenes(n: int, seed: int = 1, size: int = 112, captions: int = 5) -> Iterato
     in_range("seed", seed, 0)
     in_range("size", size, 48, 1024)
     in_range("captions", captions, 1)
-    return (scene(number, seed, size, captions) for number in range(n))
+    if order not in ORDERS:
+        raise WorldError(f"order {order!r} is unknown; {nearest(order, ORDERS)}")
+    return (scene(number, seed, size, captions, order) for number in range(n))
 
 
-def scene(number: int, seed: int = 1, size: int = 112, captions: int = 5) -> Scene:
+def scene(number: int, seed: int = 1, size: int = 112, captions: int = 5, order: str = "any") -> Scene:
     """One scene of a seed."""
     rng = Random(f"scenes {seed} {number}")
     placed = _arrange(rng, size)
     things = tuple(thing for thing, _ in placed)
     image = _paint(rng, placed, size)
-    said = _captions(rng, things, size, captions)
+    said = _captions(rng, things, size, captions, order)
     return Scene(
         image,
         tuple(tuple(word for word, _ in caption) for caption in said),
@@ -451,12 +462,13 @@ def write(
     *,
     size: int = 112,
     captions: int = 5,
+    order: str = "any",
     valid: int | None = None,
     test: int | None = None,
 ) -> dict[str, int]:
     """Write `n` scenes in all, shared among the splits. The images come first: what names one finds it."""
     sizes = split_sizes(n, valid, test)
-    drawn = scenes(n, seed, size, captions)
+    drawn = scenes(n, seed, size, captions, order)
     images = _pillow()
     claim(out, "scenes")
     names = [f"scene-{number:06d}.png" for number in range(n)]
@@ -469,10 +481,10 @@ def write(
             regions.append(json.dumps({"image": name, "caption": number, "words": words, "boxes": boxes}))
     write_text(out / "captions.token.txt", lines)
     write_text(out / "regions.jsonl", regions)
-    order = iter(names)
+    rest = iter(names)
     for split, count in sizes.items():
-        write_text(out / "splits" / FILES[split], islice(order, count))
-    options = {"n": n, "seed": seed, "size": size, "captions": captions}
+        write_text(out / "splits" / FILES[split], islice(rest, count))
+    options = {"n": n, "seed": seed, "size": size, "captions": captions, "order": order}
     about = ABOUT.format(n=n, size=size, captions=captions, sizes=" / ".join(map(str, sizes.values())))
     write_readme(out, "scenes", {**options, "valid": sizes["valid"], "test": sizes["test"]}, about)
     return sizes
