@@ -244,7 +244,15 @@ def test_pointing_is_counted_and_has_baselines(tmp_path: Path) -> None:
     with patch.object(type(words), "decode", lambda *_: "a shape a shape"):
         found = pointing(opened, items)
     assert found["words"] == sum(row["count"] for row in found["by word"].values())
-    assert 0 <= found["pointing"] <= 1
+    assert 0 <= found["pointing"] == found["pointing, content words"] <= 1
+    assert "pointing, relations and places" not in found, "none was said"
+    with patch.object(type(words), "decode", lambda *_: "a shape above all"):
+        found = pointing(opened, items)
+    assert set(found["by word"]) == {"shape", "above", "all"}
+    assert found["pointing, content words"] == found["by word"]["shape"]["pointing"]
+    others = [found["by word"][word] for word in ("above", "all")]
+    share = sum(row["count"] * row["pointing"] for row in others) / sum(row["count"] for row in others)
+    assert found["pointing, relations and places"] == pytest.approx(share)
     assert 0 < found["weight in region, uniform"] < 0.5
 
 

@@ -3,7 +3,8 @@
 Every word of the model's own captions that speaks of things known to be in the picture has their boxes. The
 weights it was written with are upsampled to the picture. It points at the heaviest pixel (Zhang 2016: a hit
 within a tolerance of a box), and its mass is the share of the weight inside the boxes (Liu 2017), beside the
-share of the area that they cover.
+share of the area that they cover. Content words (number, size, colour, noun) are counted apart from relations
+and places ("left of", "in the middle"), which speak of where things are.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import torch.nn.functional as F
 
 from heedful.attention import Detail, Watch
 from heedful.data.batch import TextBatch
-from heedful.data.worlds.scenes import Box, ground
+from heedful.data.worlds.scenes import CONTENT, Box, ground
 from heedful.errors import TraceError
 from heedful.tasks.caption import Captioner, Item, features_of, regions
 from heedful.tasks.writing import searched
@@ -52,9 +53,16 @@ def pointing(opened: Captioner, items: Sequence[Item]) -> dict[str, Any]:
     def mean(name: str) -> float:
         return float(np.mean([getattr(one, name) for one in found]))
 
+    def hits(content: bool) -> dict[str, float]:
+        ones = [one.hit for one in found if (one.word in CONTENT) is content]
+        name = "content words" if content else "relations and places"
+        return {f"pointing, {name}": float(np.mean(ones))} if ones else {}
+
     return {
         "words": len(found),
         "pointing": mean("hit"),
+        **hits(content=True),
+        **hits(content=False),
         "pointing, mean over words": float(
             np.mean([np.mean([one.hit for one in ones]) for ones in by_word.values()])
         ),

@@ -238,6 +238,8 @@ RELATIONS = {
     "below": ("below", "under"),
 }
 DETAILS = {"full": 4, "colour": 4, "size": 1, "shape": 1, "hue": 1}  # how often a phrase says how much
+NOUNS = {noun: shape for shape in (*SHAPES, "shape") for noun in (shape, f"{shape}s", f"{shape}es")}
+CONTENT = frozenset((*SIZES, *COLOURS, *NOUNS, *NUMBERS[2:]))  # how many, how big, which colour, what
 EMPTY_WORDS = frozenset("a an and at here in is are of on the there to".split())
 
 
@@ -404,7 +406,6 @@ def ground(words: Sequence[str], things: Sequence[Thing]) -> tuple[tuple[Box, ..
 
 def _named(words: Sequence[str], things: Sequence[Thing]) -> Iterator[_Named]:
     """A number, perhaps a size and a colour, and a noun."""
-    nouns = {noun: shape for shape in (*SHAPES, "shape") for noun in (shape, f"{shape}s", f"{shape}es")}
     at = 0
     while at < len(words):
         start = at
@@ -415,8 +416,8 @@ def _named(words: Sequence[str], things: Sequence[Thing]) -> Iterator[_Named]:
         at += size is not None
         colour = words[at] if at < len(words) and words[at] in COLOURS else None
         at += colour is not None
-        if at < len(words) and words[at] in nouns:
-            shape = nouns[words[at]]
+        if at < len(words) and words[at] in NOUNS:
+            shape = NOUNS[words[at]]
             at += 1
             yield _Named(start, at, _fitting(things, size, colour, None if shape == "shape" else shape))
 
