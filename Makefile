@@ -37,7 +37,10 @@ $(DEMO)/model.json: recipes/world-phrases.toml | $(READY)
 	rm -rf $(DEMO)
 	$(BIN)/heedful train recipes/world-phrases.toml --out $(DEMO)
 
-## demo: translate with the model that comes with heedful, and show where it looked
+# A photograph that a dependency ships.
+PHOTO = $$($(BIN)/python -c "import matplotlib; print(matplotlib.get_data_path())")/sample_data/grace_hopper.jpg
+
+## demo: translate and caption with the models that come with heedful, and show where they looked
 demo: $(READY)
 	@mkdir -p $(LOOK)
 	@echo
@@ -51,6 +54,9 @@ demo: $(READY)
 	@echo 'The same as a picture: $(LOOK)/alignment.png'
 	@$(BIN)/heedful show $(LOOK)/trace.json -o $(LOOK)/walk.html \
 	  && echo 'As a page to walk through, number by number: $(LOOK)/walk.html' || true
+	@echo
+	@echo '$$ heedful caption grace_hopper.jpg -o $(LOOK)/photo.png'
+	@$(BIN)/heedful caption "$(PHOTO)" -o $(LOOK)/photo.png
 	@echo
 	@echo 'To try next ($(BIN)/heedful is the command):'
 	@echo '  heedful models                                                  what comes with it, and how good it is'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import matplotlib
 import pytest
 
 from heedful.errors import ModelError
@@ -54,3 +55,19 @@ def test_a_real_translator_is_in_the_package() -> None:
     told = heedful("models").stdout
     assert "en-fr" in told
     assert "CC BY 2.0 FR" in told
+
+
+def test_a_real_captioner_is_in_the_package(tmp_path: Path) -> None:
+    photo = Path(matplotlib.get_data_path()) / "sample_data" / "grace_hopper.jpg"
+    first = heedful("caption", photo, HEEDFUL_CACHE=str(tmp_path))
+    assert len(first.stdout.split()) >= 4, first.stderr
+    assert "<unk>" not in first.stdout
+    assert "non-commercial" in first.stderr, "said on first use"
+    again = heedful("caption", photo, HEEDFUL_CACHE=str(tmp_path))
+    assert again.stdout == first.stdout
+    assert "non-commercial" not in again.stderr, "and once only"
+    folder = bundled.bundled()["photos"]
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= 10_000_000
+    card = json.loads((folder / "model.json").read_text())
+    assert "non-commercial" in card["licence"]
+    assert "Flickr8k" in card["attribution"]

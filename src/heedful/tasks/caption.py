@@ -322,6 +322,12 @@ class CaptionKind:
         return model
 
     def start(self, recipe: Recipe, base: Path, words: CaptionWords | None, ears: Ears) -> Started:
+        from heedful.tasks.caption_tune import begun_with, first_of
+
+        new = words is None
+        first = (
+            first_of(recipe, base) if new else None
+        )  # what is missing is said before pictures are looked at
         items = open_items(recipe, base)
         backbone = backbone_of(recipe, base)
         tuned = pictures_of(recipe).tuned
@@ -330,7 +336,6 @@ class CaptionKind:
         for split in ("train", "valid"):
             items[split], left_out = _looked_at(items[split], features, recipe, ears)
             notes += left_out
-        new = words is None
         words = words or CaptionWords(_learn(items["train"], recipe.tokenizer), Sight.of(backbone))
         task = _task(recipe, items, words, features)
         facts = (
@@ -340,11 +345,7 @@ class CaptionKind:
             f"{backbone.grid[0]} x {backbone.grid[1]} regions of width {backbone.width:,}",
         )
         started = Started(task, words, facts, notes)
-        if not new or not recipe.training.start_from:
-            return started
-        from heedful.tasks.caption_tune import begun_with
-
-        return started._replace(prepare=begun_with(recipe, base, words))
+        return started if first is None else started._replace(prepare=begun_with(first, words))
 
     def tested(self, recipe: Recipe, base: Path) -> bool:
         return "test" in open_items(recipe, base)

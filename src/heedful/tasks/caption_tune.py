@@ -146,14 +146,20 @@ class TunedTask(CaptionTask):
             backbone.net = kept
 
 
-def begun_with(recipe: Recipe, base: Path, words: CaptionWords) -> Callable[[nn.Module], Sequence[str]]:
-    """Puts another captioner's weights into a new one; its eyes too, if it has any."""
+def first_of(recipe: Recipe, base: Path) -> Captioner | None:
+    """The captioner that a new one begins with, if there is one."""
     from heedful.tasks.folder import open_for
 
-    folder = locate_folder(recipe.training.start_from, base)
-    other: Captioner = open_for(folder, "caption")
+    if not recipe.training.start_from:
+        return None
+    other: Captioner = open_for(locate_folder(recipe.training.start_from, base), "caption")
+    return other
+
+
+def begun_with(other: Captioner, words: CaptionWords) -> Callable[[nn.Module], Sequence[str]]:
+    """Puts another captioner's weights into a new one; its eyes too, if it has any."""
     if other.words.target.names() != words.target.names():
-        raise ModelError(f"training.start_from: {folder} has other words")
+        raise ModelError(f"training.start_from: {other.name} has other words")
 
     @torch.no_grad()
     def prepare(model: nn.Module) -> Sequence[str]:
@@ -162,7 +168,9 @@ def begun_with(recipe: Recipe, base: Path, words: CaptionWords) -> Callable[[nn.
             if name.startswith(EYES) and name not in theirs:
                 continue
             if name not in theirs or theirs[name].shape != mine.shape:
-                raise ModelError(f"training.start_from: {folder} is of another shape: {name} does not fit")
+                raise ModelError(
+                    f"training.start_from: {other.name} is of another shape: {name} does not fit"
+                )
             mine.copy_(theirs[name])
         return [f"begun with {other.name}"]
 
