@@ -470,6 +470,10 @@ class TrainingConfig(Section):
     expected: float = Field(
         0.5, ge=0.0, le=1.0, description="hard attention: share of sentences that read the expectation"
     )
+    reward: Literal["none", "cider"] = Field(
+        "none", description="caption: cider: learn from captions drawn from the model itself (Rennie 2017)"
+    )
+    draws: int = Field(5, ge=2, description="reward: captions drawn for each picture")
     class_weights: Annotated[tuple[str, ...], Field(strict=False)] = Field(
         (), description='classify: what a text counts by its label, as in ["neutral=3"]; or ["balanced"]'
     )
@@ -538,6 +542,7 @@ class Recipe(Section):
             )
         problems = [
             *_agreement_misfits(self),
+            *_reward_misfits(self),
             *taste_misfits(self),
             *picture_misfits(self),
             *label_misfits(self),
@@ -558,3 +563,22 @@ def _agreement_misfits(recipe: Recipe) -> Iterator[str]:
         yield f"{name}: not with model.copying = true, whose words have no scores of their own"
     if model.attention.placement == "hard":
         yield f'{name}: not with attention.placement = "hard", where two readings differ by their draws'
+
+
+def _reward_misfits(recipe: Recipe) -> Iterator[str]:
+    training = recipe.training
+    if training.reward == "none":
+        return
+    name = f'training.reward = "{training.reward}"'
+    if recipe.task.kind != "caption":
+        yield f'{name}: only "caption" knows it, not "{recipe.task.kind}"'
+        return
+    if not training.start_from:
+        yield f"{name}: needs training.start_from, a captioner that was trained on given captions first"
+    if recipe.model.attention.placement == "hard":
+        yield f'{name}: not with attention.placement = "hard", whose looks are drawn, too'
+    if recipe.data.pictures is not None and recipe.data.pictures.tuned:
+        yield f"{name}: not with data.pictures.tuned = true"
+    unread = [key for key in ("agreement", "even", "sampling", "smoothing") if getattr(training, key)]
+    if unread:
+        yield f"{name}: training.{', training.'.join(unread)} are for given captions; set them to 0"

@@ -116,30 +116,37 @@ class _Vector(NamedTuple):
     length: int
 
 
-def cider_tally(outputs: Sequence[str], references: References) -> Tally:
+class Cider:
     """CIDEr-D: likeness by n-grams, rare ones counting more; how rare is told by these very references."""
-    listed = per_output(outputs, references)
-    seen: Grams = Counter()
-    cut = [[ngrams(answer.split()) for answer in answers] for answers in listed]
-    for answers in cut:
-        seen.update({gram for answer in answers for gram in answer})
-    everything = math.log(len(outputs))
 
-    def vector(counts: Grams) -> _Vector:
+    def __init__(self, references: Sequence[Sequence[str]]) -> None:
+        cut = [[ngrams(answer.split()) for answer in answers] for answers in references]
+        self.seen: Grams = Counter()
+        for answers in cut:
+            self.seen.update({gram for answer in answers for gram in answer})
+        self.everything = math.log(len(references))
+        self.answers = [[self._vector(answer) for answer in answers] for answers in cut]
+
+    def score(self, number: int, output: str) -> float:
+        """An output's likeness to the references of one item; 1 is usual."""
+        mine, answers = self._vector(ngrams(output.split())), self.answers[number]
+        return 10 * sum(_alike(mine, answer) for answer in answers) / len(answers)
+
+    def _vector(self, counts: Grams) -> _Vector:
         weights: tuple[dict[Ngram, float], ...] = tuple({} for _ in range(LONGEST))
         squares, length = [0.0] * LONGEST, 0
         for gram, count in counts.items():
-            weight = count * (everything - math.log(max(1.0, seen[gram])))
+            weight = count * (self.everything - math.log(max(1.0, self.seen[gram])))
             weights[len(gram) - 1][gram] = weight
             squares[len(gram) - 1] += weight**2
             length += count if len(gram) == 2 else 0
         return _Vector(weights, tuple(map(math.sqrt, squares)), length)
 
-    def one(output: str, answers: Sequence[Grams]) -> float:
-        mine = vector(ngrams(output.split()))
-        return 10 * sum(_alike(mine, vector(answer)) for answer in answers) / len(answers)
 
-    return _means("CIDEr-D", [one(o, a) for o, a in zip(outputs, cut, strict=True)])
+def cider_tally(outputs: Sequence[str], references: References) -> Tally:
+    """The mean of CIDEr-D over outputs."""
+    cider = Cider(per_output(outputs, references))
+    return _means("CIDEr-D", [cider.score(number, output) for number, output in enumerate(outputs)])
 
 
 def _alike(mine: _Vector, other: _Vector) -> float:

@@ -178,6 +178,10 @@ def _task(recipe: Recipe, items: dict[str, list[Item]], words: CaptionWords, fea
 
     if isinstance(features, Fresh):
         return TunedTask(recipe, items, words, features)
+    if recipe.training.reward != "none":
+        from heedful.tasks.caption_reward import RewardTask
+
+        return RewardTask(recipe, items, words, features)
     return CaptionTask(recipe, items, words, features)
 
 

@@ -163,10 +163,10 @@ def begun_with(other: Captioner, words: CaptionWords) -> Callable[[nn.Module], S
 
     @torch.no_grad()
     def prepare(model: nn.Module) -> Sequence[str]:
-        theirs = other.model.state_dict()
+        theirs, learnt = other.model.state_dict(), dict(model.named_parameters())
         for name, mine in model.state_dict().items():
-            if name.startswith(EYES) and name not in theirs:
-                continue
+            if name not in theirs and (name.startswith(EYES) or name not in learnt):
+                continue  # what is counted on the way, as the baseline of draws, begins anew
             if name not in theirs or theirs[name].shape != mine.shape:
                 raise ModelError(
                     f"training.start_from: {other.name} is of another shape: {name} does not fit"
