@@ -42,7 +42,7 @@ SAID: dict[str, dict[str, Any]] = {
             "licence": "research and non-commercial use only, as Flickr8k",
             "attribution": "trained on Flickr8k (Hodosh, Young & Hockenmaier 2013); eyes: EfficientNet-Lite0",
         }
-        for kind in ("soft", "hard", "transformer")
+        for kind in ("soft", "reward", "hard", "transformer")
     },
 }
 
@@ -55,6 +55,9 @@ def bundle(row: str) -> Path:
     card = json.loads((source / CARD).read_text())
     for name in (RECIPE, *kind_of(card["task"]).files):
         shutil.copy(source / name, folder / name)
+    recipe = folder / RECIPE  # what it began with is named as in the repository
+    here = f"{ROOT}/recipes/../"
+    recipe.write_text(recipe.read_text(encoding="utf-8").replace(here, ""), encoding="utf-8")
     weights = load_file(source / WEIGHTS)
     half = {name: w.half() if w.dtype == torch.float32 else w for name, w in weights.items()}
     save_file(half, folder / WEIGHTS, metadata=_shared(source / WEIGHTS))
