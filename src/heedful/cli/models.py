@@ -19,7 +19,7 @@ def run(as_json: bool) -> None:
         return
     for name, card in cards.items():
         print(f"{name}  ({card['task']}: {card.get('about', 'no more is said of it')})")
-        figures = ", ".join(f"{metric} {value:.1f}" for metric, value in card.get("test", {}).items())
+        figures = ", ".join(f"{metric} {value:.3g}" for metric, value in card.get("test", {}).items())
         if figures:
             print(f"    reaches    {figures} ({card.get('test_on', 'its test data')})")
         print(f"    size       {card['parameters']:,} parameters, {card['bytes'] / 1e6:.1f} MB")
