@@ -61,6 +61,11 @@ def test_the_table_has_spread_cost_and_significance() -> None:
     assert lines[0] == "| variant | parameters | BLEU | p | steps | ms/step | MB |"
     assert lines[2] == "| a | 1,234 | 12.35 ± 0.50 |  | 100 | 20 | 300 |"
     assert lines[3] == "| b | 999 | 10.00 ± 0.10 | 0.040 | 90 | 30 | 310 |"
+    rows[0] = rows[0]._replace(seconds_per_word=0.00125)
+    lines = markdown(rows).splitlines()
+    assert lines[0] == "| variant | parameters | BLEU | p | steps | ms/step | ms/step of writing | MB |"
+    assert lines[2] == "| a | 1,234 | 12.35 ± 0.50 |  | 100 | 20 | 1.25 | 300 |"
+    assert lines[3] == "| b | 999 | 10.00 ± 0.10 | 0.040 | 90 | 30 |  | 310 |"
 
 
 def test_a_comparison_from_end_to_end_and_again(tmp_path: Path) -> None:
@@ -84,6 +89,7 @@ def test_a_comparison_from_end_to_end_and_again(tmp_path: Path) -> None:
         "baseline: no attention",
     ]
     assert all(row["megabytes"] > 50 for row in rows)
+    assert all(0 < row["seconds_per_word"] < 1 for row in rows)
     assert (tmp_path / "c" / "compare.png").read_bytes().startswith(b"\x89PNG")
     again = heedful(*command, "--budget", "2s", "--out", tmp_path / "c")
     assert again.stdout == done.stdout, "nothing is trained twice"

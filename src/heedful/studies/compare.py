@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from heedful.config import ModelConfig, load_recipe
 from heedful.errors import ConfigError, DataError, Mistake, ModelError, TrainingError
+from heedful.studies.writing_cost import step_seconds
 from heedful.tasks.folder import read_card
 from heedful.tasks.kind import Evaluated, Question, kind_of
 
@@ -41,6 +42,7 @@ class Row(NamedTuple):
     seconds_per_step: float
     megabytes: float
     p: float | None  # paired bootstrap of the first seed against the first variant's
+    seconds_per_word: float | None = None  # a step that writes a word, of 32 outputs at once
 
 
 def minutes(text: str) -> float:
@@ -156,8 +158,9 @@ def _train(recipe: Path, job: Variant, seed: int, limit: float, folder: Path) ->
 
 def _measured(jobs: Sequence[Variant], folders: Sequence[Sequence[Path]]) -> list[Row]:
     rows: list[Row] = []
+    writing = _writing([mine[0] for mine in folders])
     yardstick: Evaluated | None = None
-    for job, mine in zip(jobs, folders, strict=True):
+    for job, mine, word in zip(jobs, folders, writing, strict=True):
         figures: dict[str, list[float]] = {}
         p = None
         for number, folder in enumerate(mine):
@@ -179,26 +182,47 @@ def _measured(jobs: Sequence[Variant], folders: Sequence[Sequence[Path]]) -> lis
                 statistics.mean(c["seconds"] / max(c["steps"], 1) for c in costs),
                 statistics.mean(c["megabytes"] for c in costs),
                 p,
+                word,
             )
         )
     return rows
 
 
+def _writing(folders: Sequence[Path]) -> list[float | None]:
+    """What a step of writing costs each, measured once: all in turns, in one run."""
+    known = [_kept(folder) for folder in folders]
+    if not all("writing" in cost for cost in known):
+        for folder, cost, seconds in zip(folders, known, step_seconds(folders), strict=True):
+            cost["writing"] = seconds
+            (folder / "cost.json").write_text(json.dumps(cost) + "\n", encoding="utf-8")
+    return [cost["writing"] for cost in known]
+
+
 def _cost(folder: Path) -> dict[str, float]:
+    megabytes = float(_kept(folder)["megabytes"])
     try:
         if read_card(folder)["parameters"] == 0:  # what only counts is not trained
-            return {"steps": 0, "seconds": 0.0, "megabytes": _megabytes(folder)}
+            return {"steps": 0, "seconds": 0.0, "megabytes": megabytes}
         last = json.loads((folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
-        return {"steps": last["step"], "seconds": last["seconds"], "megabytes": _megabytes(folder)}
+        return {"steps": last["step"], "seconds": last["seconds"], "megabytes": megabytes}
     except (OSError, ValueError, LookupError, TypeError):
-        raise ModelError(
-            f"{folder}: metrics.jsonl or cost.json is missing or damaged; remove that folder, and the same"
-            " command trains it again"
-        ) from None
+        raise _damaged(folder) from None
 
 
-def _megabytes(folder: Path) -> float:
-    return float(json.loads((folder / "cost.json").read_text(encoding="utf-8"))["megabytes"])
+def _kept(folder: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads((folder / "cost.json").read_text(encoding="utf-8"))
+        float(found["megabytes"])
+    except (OSError, ValueError, LookupError, TypeError):
+        raise _damaged(folder) from None
+    return found
+
+
+def _damaged(folder: Path) -> ModelError:
+    return ModelError(
+        f"{folder}: metrics.jsonl or cost.json is missing or damaged; remove that folder, and the same"
+        " command trains it again"
+    )
 
 
 def _spread(values: Sequence[float]) -> tuple[float, float]:
@@ -208,13 +232,18 @@ def _spread(values: Sequence[float]) -> tuple[float, float]:
 def markdown(rows: Sequence[Row]) -> str:
     """The table, as it stands in `compare.md`."""
     names = list(rows[0].figures)
-    head = ["variant", "parameters", *names, "p", "steps", "ms/step", "MB"]
+    writes = any(row.seconds_per_word is not None for row in rows)
+    head = ["variant", "parameters", *names, "p", "steps", "ms/step"]
+    head += ["ms/step of writing", "MB"] if writes else ["MB"]
     lines = [" | ".join(["", *head, ""]).strip(), "|" + "---|" * len(head)]
     for row in rows:
         found = [row.figures.get(name) for name in names]
         cells = ["" if pair is None else f"{pair[0]:.2f} ± {pair[1]:.2f}" for pair in found]
         p = "" if row.p is None else f"{row.p:.3f}"
-        cost = [f"{row.steps:.0f}", f"{1000 * row.seconds_per_step:.0f}", f"{row.megabytes:.0f}"]
+        cost = [f"{row.steps:.0f}", f"{1000 * row.seconds_per_step:.0f}"]
+        if writes:
+            cost.append("" if row.seconds_per_word is None else f"{1000 * row.seconds_per_word:.2f}")
+        cost.append(f"{row.megabytes:.0f}")
         lines.append(" | ".join(["", row.name, f"{row.parameters:,}", *cells, p, *cost, ""]).strip())
     return "\n".join(lines) + "\n"
 
@@ -222,7 +251,8 @@ def markdown(rows: Sequence[Row]) -> str:
 def _write(rows: Sequence[Row], out: Path, recipe: Path, budget: str, seeds: int) -> None:
     about = (
         f"`{recipe.name}`, {seeds} seed(s), {budget} of training each; mean ± standard deviation over seeds;"
-        " p: paired bootstrap of the first seed against the first row.\n\n"
+        " p: paired bootstrap of the first seed against the first row; a step of writing makes a word of 32"
+        " outputs, greedily, the models measured in turns.\n\n"
     )
     (out / "compare.md").write_text(about + markdown(rows), encoding="utf-8")
     plain: list[dict[str, Any]] = [row._asdict() for row in rows]
