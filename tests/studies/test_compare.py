@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from heedful.config import ModelConfig
-from heedful.errors import ConfigError
-from heedful.studies.compare import Row, markdown, minutes, variants
+from heedful.errors import ConfigError, TrainingError
+from heedful.studies.compare import Row, compare, markdown, minutes, variants
 from test_cli import heedful, refused
 
 TINY = """
@@ -95,3 +95,15 @@ def test_a_comparison_from_end_to_end_and_again(tmp_path: Path) -> None:
     assert again.stdout == done.stdout, "nothing is trained twice"
     wrong = refused("compare", recipe, "--vary", "model.attention.score=dto", "--out", tmp_path / "d")
     assert 'did you mean "dot"?' in wrong
+
+
+def test_a_recipe_that_changes_meanwhile_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = tmp_path / "tiny.toml"
+    recipe.write_text(TINY)
+
+    def train(path: Path, *_: object) -> None:
+        path.write_text(f"{TINY}# another\n")
+
+    monkeypatch.setattr("heedful.studies.compare._train", train)
+    with pytest.raises(TrainingError, match="was changed meanwhile, so variants would not be alike"):
+        compare(recipe, ["model.attention.score=additive,dot"], 1, "2s", tmp_path / "c", lambda _: None)

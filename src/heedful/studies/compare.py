@@ -123,10 +123,16 @@ def compare(
     total = len(jobs) * seeds
     say(f"{len(jobs)} variants x {seeds} seeds, {budget} each: about {total * limit:.0f} minutes of training")
     folders: list[list[Path]] = []
+    text = recipe.read_bytes()
     for number, job in enumerate(jobs):
         folders.append([])
         for seed in range(1, seeds + 1):
             folder = out / f"{number:02d}-seed{seed}"
+            if recipe.read_bytes() != text:
+                raise TrainingError(
+                    f"{recipe} was changed meanwhile, so variants would not be alike; make it as it was,"
+                    " and the same command goes on"
+                )
             _train(recipe, job, seed, limit, folder)
             folders[-1].append(folder)
             say(f"{number * seeds + seed}/{total} {job.name}, seed {seed}")
