@@ -328,10 +328,8 @@ class CaptionKind:
     def start(self, recipe: Recipe, base: Path, words: CaptionWords | None, ears: Ears) -> Started:
         from heedful.tasks.caption_tune import begun_with, first_of
 
-        new = words is None
-        first = (
-            first_of(recipe, base) if new else None
-        )  # what is missing is said before pictures are looked at
+        # what is missing is said before pictures are looked at
+        first = first_of(recipe, base) if words is None else None
         items = open_items(recipe, base)
         backbone = backbone_of(recipe, base)
         tuned = pictures_of(recipe).tuned

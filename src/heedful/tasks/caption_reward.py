@@ -36,8 +36,8 @@ class RewardTask(CaptionTask):
         super().__init__(recipe, items, words, features)
         self.draws = recipe.training.draws
         self.cider = Cider([[f"{caption} {END_WORD}" for caption in item.captions] for item in self.train])
-        longest = sum(len(example.target) for example in self.corpus) / len(self.corpus)
-        self.pictures = max(1, round(recipe.training.batch_tokens / (longest * self.draws)))
+        usual = sum(len(example.target) for example in self.corpus) / len(self.corpus)
+        self.pictures = max(1, round(recipe.training.batch_tokens / (usual * self.draws)))
 
     def batches(self, epoch: int, start: int = 0, rank: int = 0, world: int = 1) -> Iterator[TextBatch]:
         order = list(range(len(self.train)))
