@@ -19,7 +19,7 @@ from run import MODELS, ROOT, figures_of, read
 from safetensors.torch import load_file, save_file
 
 from heedful.tasks.folder import CARD, RECIPE
-from heedful.tasks.kind import WEIGHTS, kind_of
+from heedful.tasks.kind import WEIGHTS, hash_of_weights, kind_of
 
 SHELF = ROOT / "src" / "heedful" / "bundled"
 SAID: dict[str, dict[str, Any]] = {
@@ -62,7 +62,7 @@ def bundle(row: str) -> Path:
     half = {name: w.half() if w.dtype == torch.float32 else w for name, w in weights.items()}
     save_file(half, folder / WEIGHTS, metadata=_shared(source / WEIGHTS))
     record = read(row)["runs"][0]
-    card |= said
+    card |= {**said, "sha256": hash_of_weights(folder)}
     card["trained"] = {key: record[key] for key in ("command", "commit", "date", "minutes", "threads")}
     (folder / CARD).write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     found = figures_of([folder], BY_NAME[row].metrics)

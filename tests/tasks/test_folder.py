@@ -95,6 +95,19 @@ def test_a_truncated_part_is_named(folder: Path, part: str, words: str) -> None:
         open_model(folder)
 
 
+def test_one_bit_that_fell_over_is_noticed(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match=r"model.safetensors: damaged: not the bytes that were saved"):
+        open_model(folder)
+    card = json.loads((folder / "model.json").read_text())
+    del card["sha256"]  # as older models have it
+    (folder / "model.json").write_text(json.dumps(card))
+    open_model(folder)
+
+
 def test_a_folder_of_another_format_or_recipe_is_refused(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="there is no such model folder"):
         open_model(tmp_path / "nowhere")

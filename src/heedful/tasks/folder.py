@@ -16,7 +16,7 @@ from safetensors.torch import save_model as save_model_weights
 
 from heedful.config import Recipe, load_recipe, recipe_toml
 from heedful.errors import ConfigError, ModelError
-from heedful.tasks.kind import FILES, WEIGHTS, Assets, Opened, kind_of
+from heedful.tasks.kind import FILES, WEIGHTS, Assets, Opened, hash_of_weights, kind_of
 from heedful.training.checkpoint import under_way
 
 FORMAT = 1
@@ -46,6 +46,7 @@ def save_model(
         "vocabulary": words.sizes(),
         "figures": dict(figures),
         "ended": reason,
+        "sha256": hash_of_weights(draft),
     }
     (draft / CARD).write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
     for path in sorted(draft.iterdir(), key=lambda p: p.name == CARD):
@@ -104,6 +105,11 @@ def open_model(folder: Path) -> Opened[Any, Any]:
         lines = str(error).splitlines()  # torch's first line ends with a colon and says nothing
         first = next((line.strip() for line in lines if not line.endswith(":")), lines[0])
         raise ModelError(f"{folder / WEIGHTS}: damaged, or not this recipe's: {first}; {CURE}") from None
+    if card.get("sha256") not in (None, hash_of_weights(folder)):
+        raise ModelError(
+            f"{folder / WEIGHTS}: damaged: not the bytes that were saved; {CURE}"
+            f' (changed on purpose: take "sha256" out of {CARD})'
+        )
     model.eval()
     return Opened(folder.name, recipe, words, model, card, folder)
 

@@ -61,7 +61,7 @@ class Opened(NamedTuple, Generic[A, M]):
 
     def sha256(self) -> str:
         """Of its weights."""
-        return hashlib.sha256((self.path / WEIGHTS).read_bytes()).hexdigest()
+        return hash_of_weights(self.path)
 
     def described(self) -> Model:
         """As traces know it."""
@@ -73,6 +73,10 @@ class Opened(NamedTuple, Generic[A, M]):
             parameters=sum(weight.numel() for weight in self.model.parameters()),
             sha256=self.sha256(),
         )
+
+
+def hash_of_weights(folder: Path) -> str:
+    return hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
 
 
 def search_nothing(opened: Opened[Any, Any], how: DecodingConfig) -> None:

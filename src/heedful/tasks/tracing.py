@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ from heedful.models import Seq2Seq
 from heedful.record import Edit, Gold, Side, Tensor, Token, Trace, Tree
 from heedful.record.fold import NO_WORD
 from heedful.record.trace import Level, Role
-from heedful.tasks.kind import WEIGHTS, Opened
+from heedful.tasks.kind import WEIGHTS, Opened, hash_of_weights
 from heedful.tasks.text import TextModel
 from heedful.tasks.writing import method
 from heedful.trace import Captured, capture, check, replay
@@ -109,8 +108,7 @@ def traced(
 
 def replayed(trace: Trace, folder: Path) -> Trace:
     """The trace with all its checks, those that need the model's parameters too."""
-    found = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
-    if trace.model.sha256 not in (None, found):
+    if trace.model.sha256 not in (None, hash_of_weights(folder)):
         raise TraceError(f"{folder}: its weights are not those the trace was made with")
     parameters = {name: np.asarray(w) for name, w in load_file(folder / WEIGHTS).items()}
     return trace.model_copy(update={"checks": replay(trace, parameters)})
