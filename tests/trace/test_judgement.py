@@ -39,7 +39,8 @@ def test_it_all_follows_from_the_parameters(tmp_path: Path, preset: str, changes
         assert value < CLOSE
     assert checks.top_first
     assert [looks.site for looks in trace.sites] == [site.id for site in opened.model.sites]
-    assert any(looks.kind == "self" for looks in trace.sites) == ("transformer" in f"{preset} {changes}")
+    for kind, encoder in (("self", "transformer"), ("tape", "lstmn")):
+        assert any(looks.kind == kind for looks in trace.sites) == (encoder in f"{preset} {changes}")
 
 
 def test_one_wrong_number_is_seen(tmp_path: Path) -> None:
@@ -51,6 +52,27 @@ def test_one_wrong_number_is_seen(tmp_path: Path) -> None:
         packed = Tensor.of(array, *trace.tensors[name].dims)
         bad = trace.model_copy(update={"tensors": {**trace.tensors, name: packed}})
         assert getattr(replayed(bad, tmp_path / "m").checks, seen) > 0.001, name
+
+
+def test_a_tape_is_traced_word_by_word(tmp_path: Path) -> None:
+    opened = labels.folder(tmp_path / "m", labels.preset("classify-lstmn", encoder__layers=2))
+    trace = trace_text(opened, Wanted(LINE, "full"))
+    assert [looks.site for looks in trace.sites] == ["enc.tape.0", "enc.tape.1"]
+    weights = trace.weights("enc.tape.1")[:, 0]
+    assert not np.triu(weights).any(), "a word reads those before it"
+    assert np.allclose(weights[1:-1].sum(axis=-1), 1)
+    assert not weights[-1].any(), "the end is not read"
+    array = trace.tensors["enc.tape.1/value"].array().copy()
+    array.flat[1] += 0.5
+    packed = Tensor.of(array, *trace.tensors["enc.tape.1/value"].dims)
+    bad = trace.model_copy(update={"tensors": {**trace.tensors, "enc.tape.1/value": packed}})
+    checks = replayed(bad, tmp_path / "m").checks
+    assert checks is not None
+    assert (checks.score or 0) > 0.001
+    assert (checks.context or 0) > 0.001
+    moved = trace_text(opened, Wanted(LINE, "full", edits=[edit_of("onehot@enc.tape.0:step=3,position=1")]))
+    assert moved.weights("enc.tape.0")[3, 0].argmax() == 1
+    assert moved.steps[0].logp != trace.steps[0].logp
 
 
 def test_what_if_agrees_with_single_edits(tmp_path: Path) -> None:

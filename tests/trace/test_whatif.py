@@ -111,6 +111,10 @@ def test_places_that_are_not_there(opened: TextModel) -> None:
         edited(opened, "onehot:position=9")
     with pytest.raises(TraceError, match="there is no word 7; the sentence has 0 to 6"):
         edited(opened, "source:position=7")
+    with pytest.raises(TraceError, match=r'"zero@cros": there is no such site; did you mean "cross"'):
+        edited(opened, "zero@cros:position=1")
+    with pytest.raises(TraceError, match=r"step 99: at cross there are 0 to \d"):
+        edited(opened, "zero:position=1,step=99")
     with pytest.raises(TraceError, match="head 1: this site has 0 to 0"):
         edited(opened, "mask-head:head=1")
 
@@ -119,6 +123,8 @@ def test_a_model_that_never_looks_has_nothing_to_change(tmp_path: Path) -> None:
     opened = small.folder(tmp_path / "s", small.preset("seq2seq"))
     with pytest.raises(TraceError, match="never looks back"):
         edited(opened, "uniform")
+    with pytest.raises(TraceError, match="never looks back"):
+        edited(opened, "uniform@cross")
 
 
 def test_side_by_side(opened: TextModel) -> None:

@@ -149,12 +149,20 @@ class LSTMNEncoder(nn.Module):
 
     def __init__(self, config: EncoderConfig, input: int, share: float) -> None:
         super().__init__()
-        self.stack = LSTMN(input, config.hidden, config.layers, dropout=Dropout(share))
+        self.stack = LSTMN(input, config.hidden, config.layers, dropout=Dropout(share), site="enc.tape")
         self.dropout = Dropout(share)
 
-    def forward(self, words: Float[Tensor, "batch key input"], keep: Bool[Tensor, "batch key"]) -> Read:
-        states = self.dropout(self.stack(words, keep).hidden)
-        return Read(states, states, keep)
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        return self.stack.sites
+
+    def forward(
+        self, words: Float[Tensor, "batch key input"], keep: Bool[Tensor, "batch key"], watch: Watch = PLAIN
+    ) -> Read:
+        read = self.stack(words, keep, watch=watch)
+        states = self.dropout(read.hidden)
+        tapes = {site.id: state.tape for site, state in zip(self.sites, read.state, strict=True)}
+        return Read(states, states, keep, looks=read.looks, tapes=tapes)
 
 
 def _begun(cell: LSTMNCell, x: Float[Tensor, "batch step input"]) -> TapeState:
@@ -188,12 +196,14 @@ def _one_by_one(cell: LSTMNCell, x: Tensor, keep: Tensor, begun: TapeState, watc
 def _widened(look: Look, slots: int, real: Bool[Tensor, "batch"]) -> Look:
     """With room for slots that are not written yet; what padding read is nothing."""
 
-    def wide(t: Tensor | None) -> Tensor | None:
-        if t is None:
-            return None
-        return nn.functional.pad(t, (0, slots - t.shape[-1])).masked_fill(~real[:, None, None, None], 0.0)
+    def kept(t: Tensor) -> Tensor:
+        return t.masked_fill(~real[:, None, None, None], 0.0)
 
-    return Look(wide(look.weights), wide(look.scores), look.extra, look.query, look.context)
+    def wide(t: Tensor | None) -> Tensor | None:
+        return None if t is None else kept(nn.functional.pad(t, (0, slots - t.shape[-1])))
+
+    context = None if look.context is None else kept(look.context)
+    return Look(wide(look.weights), wide(look.scores), look.extra, look.query, context)
 
 
 def _at_once(cell: LSTMNCell, x: Tensor, keep: Tensor, begun: TapeState, watch: Watch) -> Layered:

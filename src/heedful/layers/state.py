@@ -19,7 +19,7 @@ class Read(NamedTuple):
     """What an encoder gives: for every position what is compared and what is read, and its last states.
 
     `hidden` and `cells` hold the final states of every layer, directions side by side; they are empty
-    where an encoder has none (`cells` where it is no LSTM).
+    where an encoder has none (`cells` where it is no LSTM). `tapes`: what an LSTMN wrote, by site.
     """
 
     keys: Float[Tensor, "batch key width"]
@@ -28,6 +28,7 @@ class Read(NamedTuple):
     hidden: tuple[Float[Tensor, "batch state"], ...] = ()
     cells: tuple[Float[Tensor, "batch state"], ...] = ()
     looks: Mapping[str, Look] = MappingProxyType({})
+    tapes: Mapping[str, Memory] = MappingProxyType({})
 
     def mean(self) -> Float[Tensor, "batch width"]:
         """The mean over real positions; zeros for a sentence without any."""

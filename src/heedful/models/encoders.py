@@ -23,6 +23,8 @@ Encoder = (
     RecurrentEncoder | ConvEncoder | TransformerEncoder | EmbeddingEncoder | RegionEncoder | LSTMNEncoder
 )
 
+LOOKING = (TransformerEncoder, LSTMNEncoder)
+
 
 def build_encoder(config: ModelConfig, given: int) -> Encoder:
     """`given`: of pictures, the width of a region's vector."""
@@ -41,15 +43,13 @@ def build_encoder(config: ModelConfig, given: int) -> Encoder:
 def read_words(
     encoder: Encoder, words: Float[Tensor, "batch key input"], keep: Bool[Tensor, "batch key"], watch: Watch
 ) -> Read:
-    """What an encoder makes of word vectors; only Transformers tell where they look meanwhile."""
-    read: Read = (
-        encoder(words, keep, watch) if isinstance(encoder, TransformerEncoder) else encoder(words, keep)
-    )
+    """What an encoder makes of word vectors; Transformers and LSTMNs tell where they look meanwhile."""
+    read: Read = encoder(words, keep, watch) if isinstance(encoder, LOOKING) else encoder(words, keep)
     return read
 
 
 def own_sites(encoder: Encoder) -> tuple[Site, ...]:
-    return encoder.sites if isinstance(encoder, TransformerEncoder) else ()
+    return encoder.sites if isinstance(encoder, LOOKING) else ()
 
 
 def without_end(keep: Bool[Tensor, "batch key"]) -> Bool[Tensor, "batch key"]:

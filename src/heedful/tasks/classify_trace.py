@@ -11,7 +11,7 @@ from heedful.tasks.tracing import Wanted, edited_line, gold_by_token, side_of
 from heedful.tasks.use import limits_of, no_longer
 from heedful.trace import check
 from heedful.trace.judgement import capture_label, label_lattice
-from heedful.trace.whatif import change_of
+from heedful.trace.whatif import change_of, refuse_idle
 
 
 def trace_text(opened: Labeller, wanted: Wanted) -> Trace:
@@ -49,5 +49,6 @@ def trace_text(opened: Labeller, wanted: Wanted) -> Trace:
         combine=captured.combine,
         edits=list(wanted.edits),
     ).signed()
+    refuse_idle(made)
     found = label_lattice(model, pad([ids]), words.labels.names) if wanted.lattice else []
     return made.model_copy(update={"checks": check(made), "whatif": found})

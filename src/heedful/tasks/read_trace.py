@@ -28,7 +28,7 @@ from heedful.tasks.tracing import Wanted, edited_line, side_of
 from heedful.trace import check
 from heedful.trace.capture import LIKELY
 from heedful.trace.check import SLOT
-from heedful.trace.whatif import change_of
+from heedful.trace.whatif import change_of, refuse_idle
 
 
 def traced_text(opened: ReaderModel, wanted: Wanted) -> Trace:
@@ -45,6 +45,7 @@ def traced_text(opened: ReaderModel, wanted: Wanted) -> Trace:
     with torch.inference_mode():
         read = model.read(given.ids, given.keep, watch=Watch(level, edit=_change(wanted, model)))
         made = _trace(opened, model, wanted, line, ids, read)
+    refuse_idle(made)
     return made.signed().model_copy(update={"checks": check(made)})
 
 

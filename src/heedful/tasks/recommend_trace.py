@@ -20,7 +20,7 @@ from heedful.record.trace import Looks, site_looks
 from heedful.tasks.recommend import RecommenderModel
 from heedful.tasks.recommend_use import best, effects, history_of, weighed
 from heedful.trace import check
-from heedful.trace.whatif import change_of
+from heedful.trace.whatif import change_of, refuse_idle
 
 if TYPE_CHECKING:
     from heedful.tasks.tracing import Wanted
@@ -44,6 +44,7 @@ def traced(opened: RecommenderModel, wanted: Wanted) -> Trace:
     else:
         items = [item for item, _ in best(opened, history, TOP)]
     made = _trace(opened, wanted, history, items).signed()
+    refuse_idle(made)
     return made.model_copy(update={"checks": check(made)})
 
 

@@ -28,7 +28,7 @@ from heedful.trace import Captured, capture, check, replay
 from heedful.trace.capture import Asked
 from heedful.trace.lattice import lattice
 from heedful.trace.tree import tree_of
-from heedful.trace.whatif import change_of
+from heedful.trace.whatif import change_of, refuse_idle
 
 ROLES: dict[int, Role] = {END: "end", UNK: "unknown", START: "start"}
 
@@ -98,6 +98,7 @@ def traced(
     known = len(written) if forced is None else forced
     captured = capture(model, Asked(reading.source, written, wanted.detail, change, known), target.shown)
     made = _trace(opened, wanted, reading.side, written, captured)
+    refuse_idle(made)
     decode = how.model_dump() | {"method": name}
     made = made.model_copy(
         update={"decode": decode, "beam": tree, "tensors": {**made.tensors, **packed}}

@@ -17,7 +17,7 @@ from heedful.attention import Detail, Look, Watch
 from heedful.attention import Edit as Change
 from heedful.data.batch import Padded, Regions, TextBatch, pad
 from heedful.data.tokenizer import PAD, START
-from heedful.layers.state import Stepped
+from heedful.layers.state import Read, Stepped
 from heedful.layers.transformer import TransformerEncoder
 from heedful.models import Seq2Seq
 from heedful.record import Looks, Site, Step, Top, site_looks
@@ -54,11 +54,11 @@ def capture(model: Seq2Seq, asked: Asked, name_of: Callable[[int], str]) -> Capt
     model = copy.deepcopy(model).double()
     batch = TextBatch(asked.source.double(), pad([[START, *asked.written]]))
     level = Detail.WEIGHTS if asked.detail == "weights" else Detail.FULL
-    stepped = model.score(batch, Watch(level, edit=asked.change))
+    watch = Watch(level, edit=asked.change)
+    stepped, read = model.score(batch, watch), model.read(batch, watch)
     tensors: dict[str, Packed] = {}
     combine: dict[str, str] = {}
     if asked.detail != "weights":
-        read = model.read(batch)
         tensors[SOURCE] = Packed.of(read.keys[0].numpy(), "S", "d")
         given = dict(stepped.inner)
         if not (model.config.decoder.recurrent and model.config.decoder.read_out == "linear"):
@@ -69,7 +69,7 @@ def capture(model: Seq2Seq, asked: Asked, name_of: Callable[[int], str]) -> Capt
             tensors[name] = Packed.of(tensor[0].numpy(), *"Td"[: tensor.ndim - 1])
             combine[name] = name
     sites = [
-        _site(model, site, stepped, batch, asked.detail, tensors)
+        _site(model, site, stepped, read, asked.detail, tensors)
         for site in model.sites
         if stepped.looks[site.id].weights is not None
     ]
@@ -80,7 +80,7 @@ def _site(
     model: Seq2Seq,
     site: Site,
     stepped: Stepped,
-    batch: TextBatch,
+    read: Read,
     detail: Level,
     tensors: dict[str, Packed],
 ) -> Looks:
@@ -89,7 +89,7 @@ def _site(
     reads: Side = "target" if site.kind == "self" and asks == "target" else "source"
     more = None
     if detail == "full" or (detail == "steps" and site.id == model.alignment):
-        more = More(_values(model, site, look, stepped), _mask(model, site, stepped, batch))
+        more = More(_values(model, site, look, stepped, read), _mask(site, stepped, read))
     return packed_site(site, look, (asks, reads), tensors, more)
 
 
@@ -138,17 +138,19 @@ def _squeezed(packed: Packed) -> list[int]:
     return [size for size in packed.shape if size != 1]
 
 
-def _values(model: Seq2Seq, site: Site, look: Look, stepped: Stepped) -> Tensor:
+def _values(model: Seq2Seq, site: Site, look: Look, stepped: Stepped, read: Read) -> Tensor:
     """What is mixed: (1, key, head, width)."""
     if site.id in stepped.state.memory:
         return stepped.state.memory[site.id].values
     if site.id in stepped.state.cache:
         return stepped.state.cache[site.id].values
-    return encoder_values(model.encoder, site, look)
+    return encoder_values(model.encoder, site, look, read)
 
 
-def encoder_values(encoder: nn.Module, site: Site, look: Look) -> Tensor:
-    """The same of a site of a Transformer that reads."""
+def encoder_values(encoder: nn.Module, site: Site, look: Look, read: Read) -> Tensor:
+    """The same of a site of what reads: an LSTMN's tape, or a Transformer's layer."""
+    if site.id in read.tapes:
+        return read.tapes[site.id].values
     assert isinstance(encoder, TransformerEncoder)
     layer = next(layer for layer in encoder.layers if layer.self_site == site.id)
     given = look.query  # a layer reads what it asks with
@@ -156,9 +158,9 @@ def encoder_values(encoder: nn.Module, site: Site, look: Look) -> Tensor:
     return layer.self_attention.prepare(given, torch.ones(given.shape[:2], dtype=torch.bool)).values
 
 
-def _mask(model: Seq2Seq, site: Site, stepped: Stepped, batch: TextBatch) -> Tensor:
+def _mask(site: Site, stepped: Stepped, read: Read) -> Tensor:
     memory = stepped.state.memory.get(site.id, stepped.state.cache.get(site.id))
-    return model.readable(batch)[0] if memory is None else memory.keep[0]
+    return read.keep[0] if memory is None else memory.keep[0]
 
 
 def _steps(model: Seq2Seq, stepped: Stepped, asked: Asked, name_of: Callable[[int], str]) -> list[Step]:

@@ -67,7 +67,7 @@ def allowed(trace: Trace, looks: Looks, query: int) -> list[bool]:
     if looks.mask is not None:
         open_ = [bool(value) for value in trace.tensors[looks.mask].array()]
     if looks.kind == "tape":
-        return [value and key < query for key, value in enumerate(open_)]
+        return [value and key < query and open_[query] for key, value in enumerate(open_)]
     if looks.kind == "self" and (looks.asks == "target" or trace.model.task == "read"):
         open_ = [value and key <= query for key, value in enumerate(open_)]
     if looks.kind == "history" and (own := trace.target.tokens[query].id) is not None:  # no item reads itself
@@ -93,6 +93,8 @@ def _softmax(trace: Trace, looks: Looks) -> Iterable[float]:
 def attention_settings(trace: Trace, looks: Looks) -> dict[str, object]:
     """The recipe's words for this site: Transformers and pointers look by plain softmax."""
     decoder = trace.model.settings.get("decoder", {}).get("kind")
+    if looks.kind == "tape":
+        return {"score": "additive", "heads": 0, "read_end": True}
     if looks.site == "copy":
         return {"score": "general", "heads": 0, "read_end": True}
     if looks.kind == "self" or decoder == "transformer":

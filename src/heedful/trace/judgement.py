@@ -75,7 +75,7 @@ def _site(model: Classifier, site: Site, said: Judged, detail: Level, tensors: d
             assert said.asked is not None
             more = More(said.asked.memory.values, said.asked.memory.keep[0])
         else:
-            more = More(encoder_values(model.encoder, site, look), said.read.keep[0])
+            more = More(encoder_values(model.encoder, site, look, said.read), said.read.keep[0])
     return packed_site(site, look, sides, tensors, more)
 
 

@@ -118,8 +118,7 @@ class Replay:
         asked = self._projected(where, queries, "to_query", looks.heads)
         for t in range(len(queries)):
             for head in range(looks.heads):
-                ahead = looks.kind == "self" and looks.asks == "target"  # of what is not written yet
-                count = t + 1 if ahead else len(keys)
+                count = self._there(looks, t, len(keys))
                 made = self._scores(where, settings, asked[head][t], by_head[head][:count], covered[head])
                 extra = {name: float(array[t, head]) for name, array in extras.items()}
                 extra |= self._centre(where, settings, asked[head][t], looks)
@@ -136,11 +135,19 @@ class Replay:
                     apart(context, recorded[2][t, head]),
                 )
 
+    def _there(self, looks: Looks, t: int, keys: int) -> int:
+        """How many positions there are for query t: not those that are not written yet."""
+        if looks.kind == "tape":
+            return t if allowed(self.trace, looks, t).count(True) else 0
+        return t + 1 if looks.kind == "self" and looks.asks == "target" else keys
+
     def _module(self, looks: Looks) -> str:
         """Where a site's parameters are in the model."""
         if looks.site == "copy":
             return "copying.attention"
         parts = looks.site.split(".")
+        if looks.kind == "tape":
+            return f"encoder.stack.cells.{parts[-1]}.tape.attention"
         if parts[0] in ("enc", "dec"):
             room = "encoder" if parts[0] == "enc" else "decoder"
             return f"{room}.layers.{parts[1]}.{parts[2]}_attention"
@@ -154,9 +161,15 @@ class Replay:
         return queries
 
     def _keys(self, looks: Looks, queries: Rows) -> Rows:
+        if looks.kind == "tape":  # [h; m] stands there: states are compared, both are read
+            return [row[: len(row) // 2] for row in self._values(looks, queries)]
         return queries if looks.kind == "self" else self.source
 
     def _values(self, looks: Looks, queries: Rows) -> Rows:
+        if looks.kind == "tape":
+            assert looks.value is not None
+            rows: Rows = self.trace.by_head(looks.value)[:, 0].tolist()
+            return rows
         if looks.kind == "self":
             return queries
         if self.settings["decoder"]["kind"] == "abs" and looks.site != "copy":

@@ -17,7 +17,7 @@ from torch import Tensor
 from heedful.attention import Edit as Change
 from heedful.attention import Look, Override
 from heedful.errors import TraceError, nearest
-from heedful.record import Edit, Gold
+from heedful.record import Edit, Gold, Trace
 
 OPS = get_args(Edit.model_fields["op"].annotation)
 NEEDS: Mapping[str, tuple[str, ...]] = {
@@ -28,6 +28,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "source": ("position",),
     "prefix": ("text",),
 }
+NOTHING = "this model never looks back: it has no weights to change"
 NUMBERS = {"step": int, "head": int, "position": int, "value": float, "text": str}
 
 
@@ -68,11 +69,11 @@ def change_of(
     edits: Sequence[Edit], alignment: str | None, gold: Gold | None = None, seed: int = 1
 ) -> Change | None:
     """The edits of weights as the function that a `Watch` carries; None where there are none."""
-    mine = [edit for edit in edits if edit.op not in ("source", "prefix")]
+    mine = _of_weights(edits)
     if not mine:
         return None
-    if alignment is None:
-        raise TraceError("this model never looks back: it has no weights to change")
+    if alignment is None and not all(edit.site for edit in mine):
+        raise TraceError(NOTHING)
 
     def change(site: str, look: Look, at: Tensor) -> Override | None:
         assert look.weights is not None
@@ -88,6 +89,23 @@ def change_of(
         return Override(weights) if touched else None
 
     return change
+
+
+def _of_weights(edits: Sequence[Edit]) -> list[Edit]:
+    return [edit for edit in edits if edit.op not in ("source", "prefix")]
+
+
+def refuse_idle(trace: Trace) -> None:
+    """Refuse edits of what is not there: they change nothing, and it would look as if nothing mattered."""
+    known = {looks.site: trace.tensors[looks.weight].shape[0] for looks in trace.sites}
+    for edit in _of_weights(trace.edits):
+        site = edit.site or str(trace.alignment)
+        if not known:
+            raise TraceError(NOTHING)
+        if site not in known:
+            raise TraceError(f'"{edit.op}@{site}": there is no such site; {nearest(site, known)}')
+        if edit.step is not None and not 0 <= edit.step < known[site]:
+            raise TraceError(f"step {edit.step}: at {site} there are 0 to {known[site] - 1}")
 
 
 def _edited(weights: Tensor, rows: Tensor, at: Tensor, edit: Edit, gold: Gold | None, seed: int) -> Tensor:
