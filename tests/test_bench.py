@@ -129,6 +129,13 @@ def test_rounds_become_a_table_and_a_picture(bench: Any, workers: list[str], tmp
     record = json.loads((tmp_path / "cache" / "results-quick" / "train-R.json").read_text(encoding="utf-8"))
     assert [set(found) for found in record["rounds"]] == [{"joey", "onmt", "heedful"}] * 2
     assert record["peaks"] == [200.0, 200.0]
+    for path in (tmp_path / "cache" / "results-quick").glob("*.json"):  # another machine
+        path.unlink()
+    with pytest.raises(
+        SystemExit, match=r"would lose what was measured elsewhere: greedy-R, .*; --out takes"
+    ):
+        run.main([*asked, "--rows", "train-R"])
+    assert (out / "RESULTS.md").read_text(encoding="utf-8").splitlines() == table
 
 
 def test_a_worker_that_fails_costs_its_row_and_no_other(

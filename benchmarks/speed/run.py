@@ -316,6 +316,14 @@ def report(folder: Path, out: Path) -> None:
     draw(records, out / "results.png")
 
 
+def lost(folder: Path, out: Path, rows: list[Row]) -> list[str]:
+    """Rows of a RESULTS.md that nobody could write again: their records are on another machine."""
+    path = out / "RESULTS.md"
+    told = path.read_text(encoding="utf-8") if path.is_file() else ""
+    there = {row.name for row in rows} | {path.stem for path in folder.glob("*.json")}
+    return [row.name for row in ROWS if f"| {row.title} |" in told and row.name not in there]
+
+
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     made.add_argument("--rows", default="all", help="names with commas between them: " + ", ".join(BY_NAME))
@@ -353,6 +361,11 @@ def main(arguments: list[str] | None = None) -> int:
         [] if asked.report else sorted(rows, key=lambda row: row.kind != "bleu")
     )  # it trains R for the others
     bench, failed = Bench(asked), False
+    if gone := lost(bench.kept, asked.out, rows):
+        raise SystemExit(
+            f"{asked.out / 'RESULTS.md'} would lose what was measured elsewhere: {', '.join(gone)};"
+            " --out takes another folder"
+        )
     for row in rows:
         bench.kept.mkdir(parents=True, exist_ok=True)
         if not asked.as_is:
