@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from heedful.config import DataConfig, ModelConfig, Recipe, TaskConfig, TokenizerConfig, WorldConfig
+from heedful.config.model import RECURRENT
 from heedful.config.presets import CLASSIFIERS
-from heedful.config.schema import RECURRENT
 from heedful.data.readers import TextPair
 from heedful.models import Classifier
 from heedful.tasks.classify import KIND, Labeller, learn

@@ -18,8 +18,8 @@ from heedful.config import (
     TokenizerConfig,
     WorldConfig,
 )
+from heedful.config.model import RECURRENT
 from heedful.config.presets import PRESETS
-from heedful.config.schema import RECURRENT
 from heedful.data.batch import Encoded, TextBatch, collate
 from heedful.data.readers import TextPair
 from heedful.data.tokenizer import END

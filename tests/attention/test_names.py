@@ -20,7 +20,7 @@ from heedful.attention import (
 )
 from heedful.attention.placements import Read
 from heedful.config import AttentionConfig
-from heedful.config.schema import NormaliserName, PlacementName, ReadName, ScoreName
+from heedful.config.model import NormaliserName, PlacementName, ReadName, ScoreName
 
 
 def test_the_literals_of_the_config_are_the_keys_of_the_tables() -> None:

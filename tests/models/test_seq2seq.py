@@ -11,8 +11,8 @@ import torch
 import small
 from heedful.attention import Detail, Watch
 from heedful.config import ModelConfig
+from heedful.config.model import PlacementName, ScoreName
 from heedful.config.presets import PRESETS
-from heedful.config.schema import PlacementName, ScoreName
 from heedful.data.batch import Padded, TextBatch, collate
 from heedful.data.tokenizer import END
 from small import MORE

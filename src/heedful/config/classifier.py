@@ -10,7 +10,8 @@ from pydantic import Field
 from heedful.config.section import RECURRENT, Section, Share
 
 if TYPE_CHECKING:
-    from heedful.config.schema import ModelConfig, Recipe
+    from heedful.config.model import ModelConfig
+    from heedful.config.schema import Recipe
 
 BALANCED = "balanced"
 
@@ -72,7 +73,7 @@ def pooling_misfits(model: ModelConfig) -> Iterator[str]:
 
 
 def _look_misfits(model: ModelConfig) -> Iterator[str]:
-    from heedful.config.schema import encoder_width
+    from heedful.config.model import encoder_width
 
     attention, width = model.attention, encoder_width(model)
     if attention.placement not in ("global", "uniform"):

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, get_args
 from pydantic import BaseModel, ValidationError
 
 from heedful.config.presets import EVERY
-from heedful.config.schema import DecodingConfig, Recipe
+from heedful.config.schema import Recipe
+from heedful.config.training import DecodingConfig
 from heedful.errors import ConfigError, Mistake, nearest
 
 Keys = tuple[str, ...]

@@ -10,7 +10,8 @@ from pydantic import Field, PositiveInt
 from heedful.config.section import Section, Share
 
 if TYPE_CHECKING:
-    from heedful.config.schema import ModelConfig, Recipe
+    from heedful.config.model import ModelConfig
+    from heedful.config.schema import Recipe
 
 
 class ReadingConfig(Section):

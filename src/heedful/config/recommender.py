@@ -10,7 +10,9 @@ from pydantic import Field, PositiveInt
 from heedful.config.section import Section
 
 if TYPE_CHECKING:
-    from heedful.config.schema import DataConfig, ModelConfig, Recipe
+    from heedful.config.data import DataConfig
+    from heedful.config.model import ModelConfig
+    from heedful.config.schema import Recipe
 
 
 class RatingsConfig(Section):

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from heedful.attention import Watch, build_attention
 from heedful.config import ModelConfig
-from heedful.config.schema import encoder_width
+from heedful.config.model import encoder_width
 from heedful.data.tokenizer import START
 from heedful.layers.dropout import Dropout
 from heedful.layers.embedding import last_words, word_vectors

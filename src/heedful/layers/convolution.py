@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from heedful.attention import Carry, Look, Watch, build_attention
 from heedful.config import ModelConfig
-from heedful.config.schema import encoder_width
+from heedful.config.model import encoder_width
 from heedful.layers.dropout import Dropout
 from heedful.layers.embedding import Positions
 from heedful.layers.modules import Modules

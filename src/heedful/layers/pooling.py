@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from heedful.attention import Attention, Look, Memory, Watch, build_attention, extent
 from heedful.config import ModelConfig
-from heedful.config.schema import RECURRENT, pooled_width
+from heedful.config.model import RECURRENT, pooled_width
 from heedful.layers.modules import must
 from heedful.layers.state import Read
 from heedful.record import Site

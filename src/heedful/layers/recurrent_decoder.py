@@ -12,7 +12,7 @@ from heedful import native
 from heedful.attention import EMPTY, Additive, Attention, Carry, Detail, Look, Watch, build_attention
 from heedful.attention.scores import Dot, General
 from heedful.config import ModelConfig
-from heedful.config.schema import encoder_width
+from heedful.config.model import encoder_width
 from heedful.layers.dropout import Dropout
 from heedful.layers.modules import must
 from heedful.layers.readout import Output, ReadOut

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from heedful.config import ModelConfig
-from heedful.config.schema import RECURRENT, encoder_width
+from heedful.config.model import RECURRENT, encoder_width
 from heedful.layers.modules import Modules
 from heedful.layers.state import Read
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from heedful.attention import Attention, Heads, Look, Memory, ScaledDot, Watch, causal
 from heedful.config import DecoderConfig, EncoderConfig, ModelConfig, ReaderConfig
-from heedful.config.schema import encoder_width
+from heedful.config.model import encoder_width
 from heedful.layers.dropout import Dropout
 from heedful.layers.embedding import Positions
 from heedful.layers.modules import Modules

@@ -9,7 +9,7 @@ from torch import Tensor
 from heedful.attention import Watch
 from heedful.attention.types import without_last
 from heedful.config import ModelConfig
-from heedful.config.schema import RECURRENT
+from heedful.config.model import RECURRENT
 from heedful.layers.abs import EmbeddingEncoder
 from heedful.layers.convolution import ConvEncoder
 from heedful.layers.lstmn import LSTMNEncoder

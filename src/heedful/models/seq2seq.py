@@ -10,7 +10,7 @@ from torch import Generator, Tensor, nn
 
 from heedful.attention import PLAIN, Look, Watch
 from heedful.config import ModelConfig
-from heedful.config.schema import encoder_width
+from heedful.config.model import encoder_width
 from heedful.data.batch import Padded, Regions, TextBatch
 from heedful.data.tokenizer import END, START
 from heedful.errors import ShapeError
