@@ -124,7 +124,9 @@ def test_both_paths_drop_weights_in_training_alone_and_keep_their_expectation(wa
     dropped, look, _ = attention.look(many, memory, watch=watch)
     attention.eval()
     calm, _, _ = attention.look(many, memory, watch=watch)
-    assert (calm == calm[:, :1]).all()
+    close(
+        calm, calm[:, :1].expand_as(calm), 1e-12
+    )  # rows of one product: on some machines not to the last bit
     assert dropped.std(dim=1).min() > 0.01
     close(dropped.mean(dim=1), calm.mean(dim=1), 0.05)
     if look.weights is not None:  # what is recorded is the look itself, not what dropout left of it
