@@ -169,6 +169,7 @@ def test_nothing_to_learn_from_gives_the_smallest_vocabulary(kind: str) -> None:
         ({"target_kind": "unigram", "size": 259}, "bpe and unigram need 300 or more"),
         ({"size": 4}, "at least 5"),
         ({"shared": True, "target_kind": "bpe"}, 'needs one kind, not "word" and "bpe"'),
+        ({"shared": True, "decompose": True}, "shared must be false"),
         ({"kind": "wrod"}, "kind"),
     ],
 )
@@ -186,6 +187,17 @@ def test_both_sides_share_a_vocabulary_or_have_their_own() -> None:
     assert source.tokens(source.encode("tea")) == ["t", "e", "a", "</s>"]
     assert target.tokens(target.encode("t r à")) == ["t", "r", "à", "</s>"]
     assert (source.kind, target.kind) == ("character", "word")
+
+
+def test_sources_are_taken_apart_and_targets_stay_whole() -> None:
+    pairs = [TextPair("\ud55c\uae00", "\u00e9 \ud55c"), TextPair("\u00e9", "a")]  # composed
+    config = TokenizerConfig(kind="character", target_kind="word", decompose=True)
+    source, target = learn_both(pairs, config)
+    apart = ["\u1112", "\u1161", "\u11ab", "\u1100", "\u1173", "\u11af", "</s>"]
+    assert source.tokens(source.encode("\ud55c\uae00")) == apart
+    assert source.tokens(source.encode("\uae4c"))[1:] == ["\u1161", "</s>"]  # its vowel is known from another
+    assert source.words(source.encode("\ud55c \u00e9")) == [0, 0, 0, 1, 1, 1, NO_WORD]
+    assert target.decode(target.encode("\u00e9 \ud55c")) == "\u00e9 \ud55c"
 
 
 @pytest.mark.parametrize("kind", KINDS)

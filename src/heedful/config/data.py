@@ -118,6 +118,9 @@ class TokenizerConfig(Section):
     )
     shared: bool = Field(False, description="one vocabulary for both sides")
     lowercase: bool = Field(False, description="capitals are lost")
+    decompose: bool = Field(
+        False, description="source: é becomes e and its accent, a Korean syllable its letters (Unicode's NFD)"
+    )
     dropout: Share = Field(0.0, description="bpe: in training, joins left out by chance (Provilkov 2020)")
 
     @model_validator(mode="after")
@@ -125,6 +128,8 @@ class TokenizerConfig(Section):
         kinds = {self.kind, self.kind if self.target_kind == "same" else self.target_kind}
         if self.shared and len(kinds) > 1:
             raise ValueError(f'shared = true: needs one kind, not "{self.kind}" and "{self.target_kind}"')
+        if self.shared and self.decompose:
+            raise ValueError("decompose = true: only sources are taken apart, so shared must be false")
         if kinds & {"bpe", "unigram"} and self.size < 300:
             raise ValueError(f"size = {self.size}: bpe and unigram need 300 or more (256 are single bytes)")
         if self.size < 5:

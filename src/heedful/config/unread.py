@@ -14,6 +14,7 @@ USED_BY: Mapping[str, tuple[str, ...]] = {  # by these tasks; what is not here a
     "decoding": WRITERS,
     "model.initialise": WRITERS,
     "tokenizer": (*WRITERS, "classify", "read"),
+    "tokenizer.decompose": (*LINES, "classify", "read"),
     "tokenizer.dropout": (*LINES, "classify"),
     "training.class_weights": ("classify",),
     "training.entropy": WRITERS,

@@ -200,7 +200,7 @@ def learn_both(pairs: Iterable[TextPair], config: TokenizerConfig) -> tuple[Toke
         both = Tokenizer.learn((text for pair in pairs for text in pair[:2]), config)
         return both, both
     kind = config.kind if config.target_kind == "same" else config.target_kind
-    target = config.model_copy(update={"kind": kind})
+    target = config.model_copy(update={"kind": kind, "decompose": False})  # what is written stays whole
     return (
         Tokenizer.learn((pair.source for pair in pairs), config),
         Tokenizer.learn((pair.target for pair in pairs), target),
@@ -216,6 +216,8 @@ def _kind(inner: tokenizers.Tokenizer) -> Kind:
 
 def _normalizers(config: TokenizerConfig) -> list[normalizers.Normalizer]:
     steps: list[normalizers.Normalizer] = [normalizers.Lowercase()] if config.lowercase else []
+    if config.decompose:
+        steps.append(normalizers.NFD())
     if config.kind == "character":  # so that what parts words is never unknown
         steps.append(normalizers.Replace(Regex(f"[{_SPACE}]"), " "))
     elif config.kind in ("bpe", "unigram"):  # so that a first word is written like any other

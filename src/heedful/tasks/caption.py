@@ -154,7 +154,8 @@ def _world(recipe: Recipe) -> dict[str, list[Item]]:
 
 
 def _learn(items: Sequence[Item], config: TokenizerConfig) -> Tokenizer:
-    return Tokenizer.learn((caption for item in items for caption in item.captions), config)
+    whole = config.model_copy(update={"decompose": False})  # what is written stays whole
+    return Tokenizer.learn((caption for item in items for caption in item.captions), whole)
 
 
 class Seen(Protocol):
