@@ -72,9 +72,9 @@ def lines_of(row: Row, record: Mapping[str, Any]) -> Iterator[str]:
             yield f"| {len(runs)} of them together | {metric} | {value:.2f} | | | | |"
 
 
-def bigrams_of(row: Row, record: Mapping[str, Any]) -> Iterator[str]:
+def baseline_of(row: Row, record: Mapping[str, Any]) -> Iterator[str]:
     for number, metric in enumerate(row.metrics):
-        title, recipe = ("a logistic regression of bigrams", "`bigrams.py`") if number == 0 else ("", "")
+        title, recipe = (record["title"], f"`{record['by']}`") if number == 0 else ("", "")
         yield f"| {title} | {metric} | {record['test'][metric]['value']:.2f} | | | {recipe} | |"
 
 
@@ -101,8 +101,8 @@ def page(records: Records) -> str:
     body = []
     for row in ROWS:
         body += lines_of(row, records[row.name])
-        if row.bigrams and "test" in records[row.bigrams]:
-            body += bigrams_of(row, records[row.bigrams])
+        if row.baseline and "test" in records[row.baseline]:
+            body += baseline_of(row, records[row.baseline])
     return HEAD + "\n".join([*head, *body, *parts(records)]) + "\n"
 
 

@@ -160,7 +160,7 @@ def main() -> None:
         with ThreadPoolExecutor(asked.jobs) as pool:
             for done in [pool.submit(work, row, seed) for row, seed in todo]:
                 done.result()
-    names = [name for row in ROWS for name in (row.name, row.bigrams) if name]
+    names = [name for row in ROWS for name in (row.name, row.baseline) if name]
     write_report({name: read(name) for name in names})
 
 
