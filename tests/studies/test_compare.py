@@ -9,7 +9,7 @@ import pytest
 
 from heedful.config import ModelConfig
 from heedful.errors import ConfigError, TrainingError
-from heedful.studies.compare import Row, compare, markdown, minutes, variants
+from heedful.studies.compare import Budget, Row, compare, markdown, variants
 from test_cli import heedful, refused
 
 TINY = """
@@ -47,7 +47,10 @@ def test_every_combination_is_tried_and_the_baselines_stand_beside() -> None:
 
 def test_a_wrong_budget_or_vary_is_refused() -> None:
     with pytest.raises(ConfigError, match="expected a time such as 90s"):
-        minutes("soon")
+        Budget.of("soon")
+    for wrong in ("steps", "0steps", "-3steps", "1.5steps", "²steps"):
+        with pytest.raises(ConfigError, match="or updates such as 2000steps"):
+            Budget.of(wrong)
     with pytest.raises(ConfigError, match=r"expected section\.key=value"):
         variants(["model.attention.score"], ModelConfig())
 
@@ -95,6 +98,16 @@ def test_a_comparison_from_end_to_end_and_again(tmp_path: Path) -> None:
     assert again.stdout == done.stdout, "nothing is trained twice"
     wrong = refused("compare", recipe, "--vary", "model.attention.score=dto", "--out", tmp_path / "d")
     assert 'did you mean "dot"?' in wrong
+
+
+def test_equal_updates_in_place_of_equal_time(tmp_path: Path) -> None:
+    recipe = tmp_path / "tiny.toml"
+    recipe.write_text(TINY)
+    vary = ("--vary", "model.attention.score=additive,dot", "--seeds", "1")
+    done = heedful("compare", recipe, *vary, "--budget", "7steps", "--out", tmp_path / "c")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((tmp_path / "c" / "compare.json").read_text())
+    assert [row["steps"] for row in rows] == [7] * 4
 
 
 def test_a_recipe_that_changes_meanwhile_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

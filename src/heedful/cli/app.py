@@ -327,7 +327,7 @@ def compare(
         list[str], typer.Option("--vary", help="section.key=value,value,...; may be given several times.")
     ],
     seeds: Annotated[int, typer.Option(min=1, help="Trainings of each variant.")] = 3,
-    budget: Annotated[str, typer.Option(help="Training time of each: 90s, 10m, 1h.")] = "10m",
+    budget: Annotated[str, typer.Option(help="Of each training: 90s, 10m, 1h; or 2000steps.")] = "10m",
     out: Annotated[Path, typer.Option("-o", "--out", help="Where all of it goes.", show_default=False)],
 ) -> None:
     """Compare variants fairly: same data order, equal budget, cost beside quality."""

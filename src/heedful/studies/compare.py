@@ -45,19 +45,36 @@ class Row(NamedTuple):
     seconds_per_word: float | None = None  # a step that writes a word, of 32 outputs at once
 
 
-def minutes(text: str) -> float:
-    """
-    >>> minutes("10m"), minutes("90s"), minutes("1.5h")
-    (10.0, 1.5, 90.0)
-    """
-    units = {"s": 1 / 60, "m": 1.0, "h": 60.0}
-    try:
-        found = float(text[:-1]) * units[text[-1]]
-    except (KeyError, ValueError, IndexError):
-        found = 0.0
-    if not 0.0 < found < math.inf:  # no time at all would mean no limit to the training
-        raise ConfigError([Mistake("--budget", "", f'"{text}": expected a time such as 90s, 10m or 1h')])
-    return found
+class Budget(NamedTuple):
+    """What every training may take: time, or updates where the machine is busy with other things too."""
+
+    minutes: float = 0.0
+    steps: int = 0
+
+    @classmethod
+    def of(cls, text: str) -> Budget:
+        """
+        >>> Budget.of("90s"), Budget.of("1.5h"), Budget.of("2000steps")
+        (Budget(minutes=1.5, steps=0), Budget(minutes=90.0, steps=0), Budget(minutes=0.0, steps=2000))
+        """
+        number = text.removesuffix("steps")
+        if number != text and number.isascii() and number.isdigit() and int(number) > 0:
+            return cls(steps=int(number))
+        units = {"s": 1 / 60, "m": 1.0, "h": 60.0}
+        try:
+            found = float(text[:-1]) * units[text[-1]]
+        except (KeyError, ValueError, IndexError):
+            found = 0.0
+        if not 0.0 < found < math.inf:  # no time at all would mean no limit to the training
+            wrong = f'"{text}": expected a time such as 90s, 10m or 1h, or updates such as 2000steps'
+            raise ConfigError([Mistake("--budget", "", wrong)])
+        return cls(minutes=found)
+
+    @property
+    def overrides(self) -> list[str]:
+        """So that it ends every training, and nothing else does."""
+        given = [f"training.max_minutes={self.minutes}", f"training.max_steps={self.steps}"]
+        return [*given, "training.epochs=100000", "training.patience=0"]
 
 
 def variants(vary: Sequence[str], model: ModelConfig) -> list[Variant]:
@@ -105,7 +122,7 @@ def compare(
     recipe: Path, vary: Sequence[str], seeds: int, budget: str, out: Path, say: Callable[[str], None]
 ) -> list[Row]:
     """Train and measure every variant; writes `compare.json`, `compare.md` and `compare.png` into `out`."""
-    limit = minutes(budget)
+    limit = Budget.of(budget)
     loaded = load_recipe(recipe)
     jobs = variants(vary, loaded.recipe.model)
     for job in jobs:  # all mistakes before hours of work
@@ -121,7 +138,8 @@ def compare(
     except OSError as error:
         raise TrainingError(f"{out}: cannot be made: {error.strerror}; give another --out") from None
     total = len(jobs) * seeds
-    say(f"{len(jobs)} variants x {seeds} seeds, {budget} each: about {total * limit:.0f} minutes of training")
+    long = f": about {total * limit.minutes:.0f} minutes of training" if limit.minutes else ""
+    say(f"{len(jobs)} variants x {seeds} seeds, {budget} each{long}")
     folders: list[list[Path]] = []
     text = recipe.read_bytes()
     for number, job in enumerate(jobs):
@@ -141,10 +159,8 @@ def compare(
     return rows
 
 
-def _train(recipe: Path, job: Variant, seed: int, limit: float, folder: Path) -> None:
-    overrides = [*job.overrides, f"training.seed={seed}", f"training.max_minutes={limit}"]
-    overrides += ["training.epochs=100000", "training.max_steps=0", "training.patience=0"]  # time ends it
-    overrides += ["training.keep_best=true"]
+def _train(recipe: Path, job: Variant, seed: int, limit: Budget, folder: Path) -> None:
+    overrides = [*job.overrides, f"training.seed={seed}", *limit.overrides, "training.keep_best=true"]
     command = [sys.executable, "-m", "heedful", "train", str(recipe), *overrides, "--out", str(folder)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
