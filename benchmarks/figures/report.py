@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from rows import ROWS, Row
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "results.md"
+RECORDS = Path(__file__).parent / "records"
 BEGIN = "# What it reached (written by benchmarks/figures/run.py --report):"
 HEAD = """# Figures
 
@@ -95,6 +97,45 @@ def parts(records: Records) -> Iterator[str]:
             yield f"| the same, ensembles | {metric} | {mean:.2f} | | | | |"
 
 
+def lengths() -> Iterator[str]:
+    """The curve of lengths.py, where it was drawn."""
+    path = RECORDS / "lengths.curve.json"
+    if not path.is_file():
+        return
+    curves = json.loads(path.read_text(encoding="utf-8"))
+    yield "\n## Long sentences, with attention and without\n"
+    yield "![exact match against the length of the source](lengths.png)\n"
+    yield "Phrase world, English to French, fresh test sentences (`python benchmarks/figures/lengths.py`):"
+    worst = {name: min(found.items(), key=lambda item: item[1][0]) for name, found in curves.items()}
+    said = (
+        f"{name} is right in {value:.1f} % at its worst length ({first} words)"
+        for name, (first, (value, _)) in worst.items()
+    )
+    yield "; ".join(said) + "."
+
+
+def looks() -> Iterator[str]:
+    """The table of luong.py, where it was made."""
+    path = RECORDS / "luong.compare.json"
+    if not path.is_file():
+        return
+    record = json.loads(path.read_text(encoding="utf-8"))
+    yield "\n## Which look? Luong 2015, table 4, on Multi30k\n"
+    yield "![BLEU of scores and placements](luong.png)\n"
+    yield (
+        f"`{record['command']}`, commit {record['commit']}, {record['date']}. Mean ± standard deviation over"
+        f" {record['seeds']} seeds; p by paired bootstrap of the first seed against the first row.\n"
+    )
+    names = list(record["rows"][0]["figures"])
+    yield " | ".join(["| variant", *names, "p", "ms a step of writing |"])
+    yield "|" + "---|" * (len(names) + 3)
+    for row in record["rows"]:
+        cells = [f"{mean:.2f} ± {spread:.2f}" for mean, spread in (row["figures"][name] for name in names)]
+        p = "" if row["p"] is None else f"{row['p']:.3f}"
+        cost = "" if row["seconds_per_word"] is None else f"{1000 * row['seconds_per_word']:.2f}"
+        yield " | ".join([f"| {row['name']}", *cells, p, f"{cost} |"])
+
+
 def page(records: Records) -> str:
     head = ["| data and model | metric | reached | bar | published | recipe | one thread |"]
     head += ["|---|---|---|---|---|---|---|"]
@@ -103,7 +144,7 @@ def page(records: Records) -> str:
         body += lines_of(row, records[row.name])
         if row.baseline and "test" in records[row.baseline]:
             body += baseline_of(row, records[row.baseline])
-    return HEAD + "\n".join([*head, *body, *parts(records)]) + "\n"
+    return HEAD + "\n".join([*head, *body, *parts(records), *lengths(), *looks()]) + "\n"
 
 
 def write_report(records: Records) -> None:

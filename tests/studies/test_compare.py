@@ -45,7 +45,28 @@ def test_every_combination_is_tried_and_the_baselines_stand_beside() -> None:
     assert made[1].overrides == ("model.attention.score=dot", "model.dropout=0.2")
 
 
+def test_settings_that_go_together_are_crossed_with_what_varies() -> None:
+    sets = ["model.attention.score=dot", "model.attention.placement=local-m model.attention.window=4"]
+    made = variants(["model.decoder.feed=none,attentional"], ModelConfig(), sets)
+    assert [v.name for v in made[:4]] == [
+        "score=dot, feed=none",
+        "score=dot, feed=attentional",
+        "placement=local-m, window=4, feed=none",
+        "placement=local-m, window=4, feed=attentional",
+    ]
+    assert len(made) == 6
+    assert made[2].overrides == (*sets[1].split(), "model.decoder.feed=none")
+    assert len(variants([], ModelConfig(), sets)) == 4
+
+
 def test_a_wrong_budget_or_vary_is_refused() -> None:
+    with pytest.raises(ConfigError, match="nothing to compare"):
+        variants([], ModelConfig())
+    for wrong in ("", "model.dropout", "model.dropout=", "model.tie='all"):
+        with pytest.raises(ConfigError, match="expected settings with spaces between them"):
+            variants([], ModelConfig(), [wrong])
+    with pytest.raises(ConfigError, match="given twice"):
+        variants(["model.dropout=0.1,0.2"], ModelConfig(), ["model.dropout=0.3"])
     with pytest.raises(ConfigError, match="expected a time such as 90s"):
         Budget.of("soon")
     for wrong in ("steps", "0steps", "-3steps", "1.5steps", "²steps"):

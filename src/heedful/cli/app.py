@@ -324,8 +324,13 @@ def compare(
     recipe: RecipeFile,
     *,
     vary: Annotated[
-        list[str], typer.Option("--vary", help="section.key=value,value,...; may be given several times.")
-    ],
+        list[str] | None,
+        typer.Option("--vary", help="section.key=value,value,...; may be given several times."),
+    ] = None,
+    variant: Annotated[
+        list[str] | None,
+        typer.Option("--variant", help='Settings that go together: "a.b=1 c.d=2"; one for each variant.'),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Trainings of each variant.")] = 3,
     budget: Annotated[str, typer.Option(help="Of each training: 90s, 10m, 1h; or 2000steps.")] = "10m",
     out: Annotated[Path, typer.Option("-o", "--out", help="Where all of it goes.", show_default=False)],
@@ -337,7 +342,7 @@ def compare(
     from heedful.studies.compare import markdown
 
     console = Console(stderr=True, highlight=False)
-    rows = run(recipe, vary, seeds, budget, out, console.print)
+    rows = run(recipe, vary or [], seeds, budget, out, console.print, variant or [])
     print(markdown(rows), end="")
 
 

@@ -10,6 +10,7 @@ import itertools
 import json
 import math
 import os
+import shlex
 import statistics
 import subprocess
 import sys
@@ -77,10 +78,15 @@ class Budget(NamedTuple):
         return [*given, "training.epochs=100000", "training.patience=0"]
 
 
-def variants(vary: Sequence[str], model: ModelConfig) -> list[Variant]:
-    """Every combination of the values given, then the baselines without attention."""
-    choices: list[list[str]] = []
-    seen: set[str] = set()
+def variants(vary: Sequence[str], model: ModelConfig, sets: Sequence[str] = ()) -> list[Variant]:
+    """Every combination of the values given, then the baselines without attention.
+
+    `sets` are settings that go together ("a.b=1 c.d=2"): each is varied like one value of a further key.
+    """
+    choices: list[list[tuple[str, ...]]] = []
+    if sets:
+        choices.append([_settings(text) for text in sets])
+    seen = {setting.partition("=")[0] for one in choices for together in one for setting in together}
     for text in vary:
         key, equals, values = text.partition("=")
         if not equals or not values:
@@ -88,9 +94,28 @@ def variants(vary: Sequence[str], model: ModelConfig) -> list[Variant]:
         if key in seen:
             raise ConfigError([Mistake("--vary", "", f"{key}: given twice; its values go into one --vary")])
         seen.add(key)
-        choices.append([f"{key}={value}" for value in values.split(",")])
-    made = [Variant(_name(combination), combination) for combination in itertools.product(*choices)]
-    return made + _baselines(model)
+        choices.append([(f"{key}={value}",) for value in values.split(",")])
+    if not choices:
+        raise ConfigError([Mistake("--vary", "", "nothing to compare: give --vary, --variant or both")])
+    combined = [tuple(itertools.chain(*parts)) for parts in itertools.product(*choices)]
+    return [Variant(_name(overrides), overrides) for overrides in combined] + _baselines(model)
+
+
+def _settings(text: str) -> tuple[str, ...]:
+    """
+    >>> _settings("model.dropout=0.1 model.attention.score=dot")
+    ('model.dropout=0.1', 'model.attention.score=dot')
+    """
+    try:
+        found = tuple(shlex.split(text))
+    except ValueError:  # an open quotation mark
+        found = ()
+    if not found or any(not setting.partition("=")[2] for setting in found):
+        wrong = (
+            f'"{text}": expected settings with spaces between them, such as "model.dropout=0.1 model.tie=all"'
+        )
+        raise ConfigError([Mistake("--variant", "", wrong)])
+    return found
 
 
 def _baselines(model: ModelConfig) -> list[Variant]:
@@ -119,12 +144,18 @@ def _name(overrides: Sequence[str]) -> str:
 
 
 def compare(
-    recipe: Path, vary: Sequence[str], seeds: int, budget: str, out: Path, say: Callable[[str], None]
+    recipe: Path,
+    vary: Sequence[str],
+    seeds: int,
+    budget: str,
+    out: Path,
+    say: Callable[[str], None],
+    sets: Sequence[str] = (),
 ) -> list[Row]:
     """Train and measure every variant; writes `compare.json`, `compare.md` and `compare.png` into `out`."""
     limit = Budget.of(budget)
     loaded = load_recipe(recipe)
-    jobs = variants(vary, loaded.recipe.model)
+    jobs = variants(vary, loaded.recipe.model, sets)
     for job in jobs:  # all mistakes before hours of work
         load_recipe(recipe, job.overrides)
     if not kind_of(loaded.recipe.task.kind).tested(loaded.recipe, loaded.base):
