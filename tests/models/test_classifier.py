@@ -81,3 +81,11 @@ def test_word_dropout_reads_words_as_unknown_in_training_only() -> None:
     read = model.read(LabelBatch(ids)).keys[0]
     unknown = (read == model.embedding.weight[UNK]).all(dim=-1)
     assert 0.3 < unknown.double().mean() < 0.7
+
+
+def test_states_are_dropped_in_training_only() -> None:
+    model = built("classify-learned", encoder__dropout=0.5)
+    ids = pad([[4, 5, 6, 7, 8, 9] * 50 + [END]])
+    assert not (model.read(LabelBatch(ids)).keys[:, :-1] == 0).any()  # the end is not read
+    model.train()
+    assert 0.3 < (model.read(LabelBatch(ids)).keys == 0).double().mean() < 0.7

@@ -185,3 +185,18 @@ def test_one_vocabulary_is_needed_to_tie_all() -> None:
     config: ModelConfig = small.preset("cgru", tie="all")
     with pytest.raises(ShapeError, match="the source has 11 words and the target 13"):
         build(config, 11, 13)
+
+
+def test_states_are_dropped_in_training_only_and_alike_for_comparing_and_reading() -> None:
+    model = small.built(small.preset("cgru", encoder__dropout=0.5))
+    batch = small.batch()
+    calm = model.read(batch)
+    assert torch.equal(model.read(batch).keys, calm.keys)
+    model.train()
+    with torch.no_grad():
+        busy = model.read(batch)
+    assert busy.values is busy.keys
+    lost = (busy.keys == 0)[busy.keep].double().mean()
+    assert 0.3 < lost < 0.7
+    kept = busy.keys != 0
+    torch.testing.assert_close(busy.keys[kept], 2 * calm.keys[kept])

@@ -100,6 +100,7 @@ class EncoderConfig(Section):
     layers: PositiveInt = Field(1, description="stacked layers")
     hidden: PositiveInt = Field(128, description="width (recurrent: of each direction)")
     read_end: bool = Field(True, description="is the source's end token read at all?")
+    dropout: Share = Field(0.0, description="share dropped of its states, before anything looks at them")
     bidirectional: bool = Field(True, description="recurrent: read from both ends")
     residual: bool = Field(False, description="recurrent: layers above the first add to their input")
     layer_norm: bool = Field(False, description="recurrent: normalise each layer's output")

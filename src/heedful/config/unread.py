@@ -12,6 +12,7 @@ LINES = ("translate", "summarise", "reply", "transduce")
 WRITERS = (*LINES, "caption")
 USED_BY: Mapping[str, tuple[str, ...]] = {  # by these tasks; what is not here all tasks read
     "decoding": WRITERS,
+    "model.encoder.dropout": (*WRITERS, "classify"),
     "model.initialise": WRITERS,
     "tokenizer": (*WRITERS, "classify", "read"),
     "tokenizer.decompose": (*LINES, "classify", "read"),

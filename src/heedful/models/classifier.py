@@ -18,7 +18,7 @@ from heedful.layers.embedding import word_vectors
 from heedful.layers.modules import must
 from heedful.layers.pooling import POOL, Asked, Pooling
 from heedful.layers.state import Read
-from heedful.models.encoders import build_encoder, own_sites, read_words, without_end
+from heedful.models.encoders import build_encoder, dropped, own_sites, read_words, without_end
 from heedful.native import dropout
 from heedful.record import Site
 
@@ -42,6 +42,7 @@ class Classifier(nn.Module):
         self.embedding = word_vectors(words, config.embedding)
         self.dropout = Dropout(config.dropout)
         self.encoder = build_encoder(config, words)
+        self.drop_read = Dropout(config.encoder.dropout)
         self.pooling = Pooling(config)
         self.drop_said = Dropout(must(config.classifier).dropout)
         self.output = nn.Linear(self.pooling.width, labels)
@@ -63,7 +64,8 @@ class Classifier(nn.Module):
     def read(self, batch: LabelBatch, watch: Watch = PLAIN) -> Read:
         """What the encoder makes of the texts."""
         words = self.embedding(self._some_unknown(batch.source.ids))
-        return read_words(self.encoder, self.dropout(words), self.readable(batch), watch)
+        read = read_words(self.encoder, self.dropout(words), self.readable(batch), watch)
+        return dropped(read, self.drop_read)
 
     def _some_unknown(self, ids: Int[Tensor, "batch key"]) -> Int[Tensor, "batch key"]:
         """In training, some words as if they had never been seen: those to come will not all have been."""

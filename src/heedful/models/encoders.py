@@ -12,6 +12,7 @@ from heedful.config import ModelConfig
 from heedful.config.model import RECURRENT
 from heedful.layers.abs import EmbeddingEncoder
 from heedful.layers.convolution import ConvEncoder
+from heedful.layers.dropout import Dropout
 from heedful.layers.lstmn import LSTMNEncoder
 from heedful.layers.recurrent import RecurrentEncoder
 from heedful.layers.regions import RegionEncoder
@@ -46,6 +47,14 @@ def read_words(
     """What an encoder makes of word vectors; Transformers and LSTMNs tell where they look meanwhile."""
     read: Read = encoder(words, keep, watch) if isinstance(encoder, LOOKING) else encoder(words, keep)
     return read
+
+
+def dropped(read: Read, dropout: Dropout) -> Read:
+    """Before anything looks: what is compared and what is read lose the same places where both are one."""
+    if not dropout.training or dropout.p == 0.0:
+        return read
+    keys = dropout(read.keys)
+    return read._replace(keys=keys, values=keys if read.values is read.keys else dropout(read.values))
 
 
 def own_sites(encoder: Encoder) -> tuple[Site, ...]:

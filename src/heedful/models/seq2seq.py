@@ -22,7 +22,7 @@ from heedful.layers.embedding import word_vectors
 from heedful.layers.recurrent_decoder import RecurrentDecoder
 from heedful.layers.state import Read, State, Stepped, join_steps
 from heedful.layers.transformer import TransformerDecoder
-from heedful.models.encoders import build_encoder, own_sites, read_words, without_end
+from heedful.models.encoders import build_encoder, dropped, own_sites, read_words, without_end
 from heedful.record import Site
 
 Decoder = RecurrentDecoder | ConvDecoder | TransformerDecoder | AbsDecoder
@@ -58,6 +58,7 @@ class Seq2Seq(nn.Module):
         self.embedding = target if config.tie == "all" else word_vectors(words, config.embedding)
         self.dropout = Dropout(config.dropout)
         self.encoder = build_encoder(config, source_size)
+        self.drop_read = Dropout(config.encoder.dropout)
         self.decoder = _decoder(config, target)
         if config.copying and source_size != target_size:
             raise ShapeError(
@@ -98,7 +99,7 @@ class Seq2Seq(nn.Module):
         keep = self.readable(batch)
         given = batch.source
         words = given.vectors if isinstance(given, Regions) else self.embedding(given.ids)
-        return read_words(self.encoder, self.dropout(words), keep, watch)
+        return dropped(read_words(self.encoder, self.dropout(words), keep, watch), self.drop_read)
 
     def encode(self, batch: TextBatch, watch: Watch = PLAIN) -> tuple[State, Mapping[str, Look]]:
         """Read the source; gives the state before the first word, and the encoder's own looks."""
