@@ -158,7 +158,7 @@ def test_recipes_that_do_not_fit_together(tmp_path: Path) -> None:
     text.write_text("[data.world]\n")
     for override, words in (
         ("data.world.name=moods", 'the world "moods" has labels'),
-        ("training.start_from=m", 'training.start_from: only "classify", "recommend" and "caption" know it'),
+        ("training.hold_vectors=true", 'training.hold_vectors: only task.kind = "classify" knows it'),
     ):
         with pytest.raises(HeedfulError) as caught:
             load_recipe(text, [override])

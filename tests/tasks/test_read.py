@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 import heedful
 from heedful.config import load_recipe
@@ -421,3 +422,15 @@ def test_looks_of_a_reader_are_measured(models: dict[str, Path], name: str) -> N
     assert "T3 perplexity, all weights uniform" in " ".join(told.stdout.split())
     assert "has no attention" in refused("measure", "-m", models["lstm"])
     assert "nobody knows" in refused("measure", "-m", models[name], "--gold", models[name] / "model.json")
+
+
+def test_a_reader_is_taught_more(models: dict[str, Path], home: Path) -> None:
+    first = f"training.start_from={models['lstmn']}"
+    still = ("training.epochs=1", "training.rate=1e-12", "training.warmup=0", "data.world.seed=2")
+    done = here("train", home / "r.toml", first, *still, "--out", home / "more")
+    assert done.returncode == 0, done.stderr
+    assert "begun with lstmn" in done.stdout + done.stderr
+    mine, theirs = (load_file(folder / "model.safetensors") for folder in (home / "more", models["lstmn"]))
+    assert all((mine[name] - theirs[name]).abs().max() < 1e-6 for name in theirs)
+    wrong = refused("train", home / "r.toml", first, "model.reader.hidden=13", "--out", home / "wrong")
+    assert "model.reader.hidden: 12 -> 13" in wrong

@@ -13,7 +13,7 @@ import pytest
 from safetensors.torch import load_file
 
 from heedful.training.checkpoint import under_way
-from test_cli import HEEDFUL, heedful
+from test_cli import HEEDFUL, heedful, refused
 
 RECIPE = """
 [data.world]
@@ -89,3 +89,23 @@ def test_a_changed_recipe_over_a_run_under_way_is_refused(whole: Path, tmp_path:
     other = heedful("train", whole.parent / "r.toml", "model.dropout=0.3", "--out", tmp_path / "m")
     assert other.returncode == 2
     assert "model.dropout: 0.2 -> 0.3" in other.stderr
+
+
+def test_a_translator_is_taught_more(whole: Path, tmp_path: Path) -> None:
+    """Other sentences, the same words and weights to begin with; what has another shape is refused."""
+    first = ("train", whole.parent / "r.toml", f"training.start_from={whole}", "data.world.seed=2")
+    still = ("training.epochs=1", "training.rate=1e-12", "training.warmup=0")
+    done = heedful(*first, *still, "--out", tmp_path / "n")
+    assert done.returncode == 0, done.stderr
+    assert "begun with m" in done.stdout + done.stderr
+    mine, theirs = (load_file(folder / "model.safetensors") for folder in (tmp_path / "n", whole))
+    for name in theirs:
+        assert (mine[name] - theirs[name]).abs().max() < 1e-6, name
+    for side in ("source", "target"):
+        name = f"{side}.tokenizer.json"
+        assert (tmp_path / "n" / name).read_bytes() == (whole / name).read_bytes()
+    wrong = refused(*first, "model.encoder.hidden=9", "--out", tmp_path / "o")
+    assert "is of another shape" in wrong
+    assert "model.encoder.hidden: 8 -> 9" in wrong
+    assert "words of another kind" in refused(*first, "tokenizer.lowercase=true", "--out", tmp_path / "o")
+    assert not (tmp_path / "o").exists()

@@ -107,8 +107,6 @@ def _of_others(recipe: Recipe) -> Iterator[str]:
         "training.class_weights": training.class_weights,
         "training.hold_vectors": training.hold_vectors,
     }
-    if kind not in ("recommend", "caption") and training.start_from:
-        yield f'training.start_from: only "classify", "recommend" and "caption" know it, not "{kind}"'
     for name in (name for name, value in own.items() if value):
         yield f'{name}: only task.kind = "classify" knows it, not "{kind}"'
 

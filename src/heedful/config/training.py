@@ -61,7 +61,7 @@ class TrainingConfig(Section):
     class_weights: Annotated[tuple[str, ...], Field(strict=False)] = Field(
         (), description='classify: what a text counts by its label, as in ["neutral=3"]; or ["balanced"]'
     )
-    start_from: str = Field("", description="classify, recommend, caption: a model folder to begin with")
+    start_from: str = Field("", description="a model folder to begin with, to be taught more")
     hold_vectors: bool = Field(False, description="classify: the vectors of data.vectors are not trained")
     ema: Share = Field(0.0, description="use a moving average of the weights with this decay; 0: off")
     average: int = Field(0, ge=0, description="use the mean of the weights of the last validations; 0: off")

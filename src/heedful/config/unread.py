@@ -26,7 +26,6 @@ USED_BY: Mapping[str, tuple[str, ...]] = {  # by these tasks; what is not here a
     "training.reinforce": WRITERS,
     "training.sampling": WRITERS,
     "training.smoothing": (*WRITERS, "classify", "read"),
-    "training.start_from": ("caption", "classify", "recommend"),
     "training.draws": ("caption",),
     "training.unknown": WRITERS,
 }

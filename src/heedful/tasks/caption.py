@@ -22,6 +22,7 @@ from heedful.decoding import Hypothesis
 from heedful.errors import DataError, ModelError, TraceError
 from heedful.models import Seq2Seq, Writer, build
 from heedful.record import Photo, Side, Token, Trace
+from heedful.tasks.begin import begun_with, first_model
 from heedful.tasks.kind import Evaluated, Opened, Question, Started
 from heedful.tasks.writing import Tick, loss_of, nothing, parts_of, searched, validated
 from heedful.training import Loss, Validation
@@ -43,6 +44,7 @@ TOKENIZER, SIGHT = "target.tokenizer.json", "pictures.json"
 FIGURES = ("caption-bleu-4", "cider")  # of a validation
 SPLITS = ("train", "valid", "test")
 TOLD = 5  # broken pictures named
+EYES = "eyes."  # of a model's parameters, those of its backbone
 
 
 class Sight(NamedTuple):
@@ -327,10 +329,8 @@ class CaptionKind:
         return model
 
     def start(self, recipe: Recipe, base: Path, words: CaptionWords | None, ears: Ears) -> Started:
-        from heedful.tasks.caption_tune import begun_with, first_of
-
         # what is missing is said before pictures are looked at
-        first = first_of(recipe, base) if words is None else None
+        first = first_model(recipe, base) if words is None else None
         items = open_items(recipe, base)
         backbone = backbone_of(recipe, base)
         tuned = pictures_of(recipe).tuned
@@ -348,7 +348,11 @@ class CaptionKind:
             f"{backbone.grid[0]} x {backbone.grid[1]} regions of width {backbone.width:,}",
         )
         started = Started(task, words, facts, notes)
-        return started if first is None else started._replace(prepare=begun_with(first, words))
+        if first is None:
+            return started
+        if first.words.target.names() != words.target.names():
+            raise ModelError(f"training.start_from: {first.name} has other words")
+        return started._replace(prepare=begun_with(first, recipe, anew=(EYES,)))
 
     def tested(self, recipe: Recipe, base: Path) -> bool:
         return "test" in open_items(recipe, base)

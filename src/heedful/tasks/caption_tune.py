@@ -8,7 +8,6 @@ many times more than one on kept features. Usual is a captioner trained without 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -17,18 +16,15 @@ from torch import Tensor, nn
 
 from heedful.config import Recipe
 from heedful.data.batch import Encoded, Padded, TextBatch, pad
-from heedful.data.paths import locate_folder
 from heedful.data.tokenizer import START
-from heedful.errors import DataError, ModelError
+from heedful.errors import DataError
 from heedful.models import Seq2Seq
-from heedful.tasks.caption import Captioner, CaptionTask, CaptionWords, Item, regions
+from heedful.tasks.caption import CaptionTask, CaptionWords, Item, regions
 from heedful.tasks.writing import loss_of
 from heedful.training import Loss
 from heedful.vision.backbone import Backbone
 from heedful.vision.features import Tick, nothing, told
 from heedful.vision.pictures import Picture, whole
-
-EYES = "eyes."  # of a model's parameters, those of its backbone
 
 
 @runtime_checkable
@@ -144,34 +140,3 @@ class TunedTask(CaptionTask):
             return backbone.maps(pictures)
         finally:
             backbone.net = kept
-
-
-def first_of(recipe: Recipe, base: Path) -> Captioner | None:
-    """The captioner that a new one begins with, if there is one."""
-    from heedful.tasks.folder import open_for
-
-    if not recipe.training.start_from:
-        return None
-    other: Captioner = open_for(locate_folder(recipe.training.start_from, base), "caption")
-    return other
-
-
-def begun_with(other: Captioner, words: CaptionWords) -> Callable[[nn.Module], Sequence[str]]:
-    """Puts another captioner's weights into a new one; its eyes too, if it has any."""
-    if other.words.target.names() != words.target.names():
-        raise ModelError(f"training.start_from: {other.name} has other words")
-
-    @torch.no_grad()
-    def prepare(model: nn.Module) -> Sequence[str]:
-        theirs, learnt = other.model.state_dict(), dict(model.named_parameters())
-        for name, mine in model.state_dict().items():
-            if name not in theirs and (name.startswith(EYES) or name not in learnt):
-                continue  # what is counted on the way, as the baseline of draws, begins anew
-            if name not in theirs or theirs[name].shape != mine.shape:
-                raise ModelError(
-                    f"training.start_from: {other.name} is of another shape: {name} does not fit"
-                )
-            mine.copy_(theirs[name])
-        return [f"begun with {other.name}"]
-
-    return prepare

@@ -20,6 +20,7 @@ from heedful.evaluation.surprisal import Nats, perplexity_tally
 from heedful.layers.entropy import linear_entropy
 from heedful.models import Reader, build_reader
 from heedful.models.reader import Carried
+from heedful.tasks.begin import begun_with, first_model, words_of
 from heedful.tasks.kind import Evaluated, Opened, Question, Started, search_nothing
 from heedful.tasks.use import LONGEST
 from heedful.tasks.writing import Tick, nothing
@@ -223,6 +224,9 @@ class ReadKind:
 
     def start(self, recipe: Recipe, base: Path, words: ReadWords | None, ears: Ears) -> Started:
         splits = open_lines(recipe.data, base)
+        first = first_model(recipe, base) if words is None else None
+        if first is not None:
+            words = words_of(first, recipe)
         words = words or ReadWords(Tokenizer.learn(splits["train"], recipe.tokenizer))
         valid: Iterable[str] = splits["valid"]
         if recipe.training.validate_pairs:
@@ -238,7 +242,8 @@ class ReadKind:
             f"read as {protocol_of(recipe).replace('|', ', ')}",
         )
         notes = [str(train.tally), f"to validate on: {held.tally}" if str(held.tally) else ""]
-        return Started(ReadTask(recipe, train, held), words, facts, [note for note in notes if note])
+        started = Started(ReadTask(recipe, train, held), words, facts, [note for note in notes if note])
+        return started if first is None else started._replace(prepare=begun_with(first, recipe))
 
     def tested(self, recipe: Recipe, base: Path) -> bool:
         return "test" in open_lines(recipe.data, base)

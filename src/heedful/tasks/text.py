@@ -21,6 +21,7 @@ from heedful.data.tokenizer import END, PAD, UNK, Tokenizer, learn_both
 from heedful.decoding import Hypothesis
 from heedful.errors import DataError
 from heedful.models import Seq2Seq, Writer, build
+from heedful.tasks.begin import begun_with, first_model, words_of
 from heedful.tasks.kind import Evaluated, Opened, Question, Started
 from heedful.tasks.writing import Tick, loss_of, nothing, parts_of, searched, validated
 from heedful.training import Loss, Validation
@@ -206,7 +207,8 @@ class TextKind:
 
     def start(self, recipe: Recipe, base: Path, words: Vocabularies | None, ears: Ears) -> Started:
         splits = open_splits(recipe, base)
-        words = words or learn(splits["train"], recipe)
+        first = first_model(recipe, base) if words is None else None
+        words = words or (learn(splits["train"], recipe) if first is None else words_of(first, recipe))
         splits["valid"], left_out = within(splits["valid"], words.source, words.target, recipe.data)
         task = TextTask(recipe, splits, words)
         facts = (
@@ -215,7 +217,8 @@ class TextKind:
             f"{task.buckets.padding_share(1).both:.1%} padding",
         )
         notes = [str(task.corpus.tally), f"to validate on: {left_out}" if str(left_out) else ""]
-        return Started(task, words, facts, [note for note in notes if note])
+        started = Started(task, words, facts, [note for note in notes if note])
+        return started if first is None else started._replace(prepare=begun_with(first, recipe))
 
     def tested(self, recipe: Recipe, base: Path) -> bool:
         return recipe.data.world is not None or "test" in open_pairs(recipe.data, base)
