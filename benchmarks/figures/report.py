@@ -10,6 +10,9 @@ from typing import Any
 
 from rows import ROWS, Row
 
+from heedful.studies.compare import Row as Compared
+from heedful.studies.compare import markdown
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "results.md"
 RECORDS = Path(__file__).parent / "records"
@@ -97,12 +100,17 @@ def parts(records: Records) -> Iterator[str]:
             yield f"| the same, ensembles | {metric} | {mean:.2f} | | | | |"
 
 
+def kept(name: str) -> Any:
+    """A record that is no row's, where it was made."""
+    path = RECORDS / name
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
 def lengths() -> Iterator[str]:
-    """The curve of lengths.py, where it was drawn."""
-    path = RECORDS / "lengths.curve.json"
-    if not path.is_file():
+    """The curve of lengths.py."""
+    curves = kept("lengths.curve.json")
+    if curves is None:
         return
-    curves = json.loads(path.read_text(encoding="utf-8"))
     yield "\n## Long sentences, with attention and without\n"
     yield "![exact match against the length of the source](lengths.png)\n"
     yield "Phrase world, English to French, fresh test sentences (`python benchmarks/figures/lengths.py`):"
@@ -115,25 +123,17 @@ def lengths() -> Iterator[str]:
 
 
 def looks() -> Iterator[str]:
-    """The table of luong.py, where it was made."""
-    path = RECORDS / "luong.compare.json"
-    if not path.is_file():
+    """The table of luong.py."""
+    record = kept("luong.compare.json")
+    if record is None:
         return
-    record = json.loads(path.read_text(encoding="utf-8"))
     yield "\n## Which look? Luong 2015, table 4, on Multi30k\n"
     yield "![BLEU of scores and placements](luong.png)\n"
     yield (
         f"`{record['command']}`, commit {record['commit']}, {record['date']}. Mean ± standard deviation over"
         f" {record['seeds']} seeds; p by paired bootstrap of the first seed against the first row.\n"
     )
-    names = list(record["rows"][0]["figures"])
-    yield " | ".join(["| variant", *names, "p", "ms a step of writing |"])
-    yield "|" + "---|" * (len(names) + 3)
-    for row in record["rows"]:
-        cells = [f"{mean:.2f} ± {spread:.2f}" for mean, spread in (row["figures"][name] for name in names)]
-        p = "" if row["p"] is None else f"{row['p']:.3f}"
-        cost = "" if row["seconds_per_word"] is None else f"{1000 * row['seconds_per_word']:.2f}"
-        yield " | ".join([f"| {row['name']}", *cells, p, f"{cost} |"])
+    yield markdown([Compared(**row) for row in record["rows"]]).rstrip("\n")
 
 
 def page(records: Records) -> str:

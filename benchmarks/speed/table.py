@@ -182,8 +182,8 @@ def short(records: Sequence[Record]) -> list[str]:
 
 OWN = (
     "In the rows of our own model we write with a smaller recurrent model of ours (`speed/own.toml`),"
-    " CTranslate2 with model T as OpenNMT-py learnt it in three epochs: BLEU stands below. T would gain from"
-    " more epochs, and would be no quicker for it."
+    " CTranslate2 with model T as OpenNMT-py learnt it in three epochs: BLEU stands below. It compares speed;"
+    " how good T becomes with more epochs was not tried."
 )
 
 
