@@ -107,6 +107,12 @@ class EncoderConfig(Section):
     kernel: PositiveInt = Field(3, description="conv: width of a filter, an odd number")
     heads: PositiveInt = Field(4, description="transformer: heads of its self-attention")
     feedforward: PositiveInt = Field(512, description="transformer: inner width of each layer")
+    inner_dropout: float = Field(
+        1.0,
+        ge=0.0,
+        le=1.0,
+        description="transformer: dropout within attention and feed-forward, of that around",
+    )
     norm: Literal["pre", "post"] = Field("pre", description="transformer: where layers are normalised")
     epsilon: float = Field(1e-5, gt=0.0, description="transformer: what a norm adds to the variance")
     positions: Literal["sinusoidal", "learned"] = Field("sinusoidal", description="conv, transformer")
@@ -125,6 +131,12 @@ class DecoderConfig(Section):
     kernel: PositiveInt = Field(3, description="conv: width of a filter")
     heads: PositiveInt = Field(4, description="transformer: heads of every attention")
     feedforward: PositiveInt = Field(512, description="transformer: inner width of each layer")
+    inner_dropout: float = Field(
+        1.0,
+        ge=0.0,
+        le=1.0,
+        description="transformer: dropout within attention and feed-forward, of that around",
+    )
     norm: Literal["pre", "post"] = Field("pre", description="transformer: where layers are normalised")
     epsilon: float = Field(1e-5, gt=0.0, description="transformer: what a norm adds to the variance")
     positions: Literal["sinusoidal", "learned"] = Field("sinusoidal", description="conv, transformer")

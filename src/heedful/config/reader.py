@@ -48,6 +48,12 @@ class ReaderConfig(Section):
     word_dropout: Share = Field(0.0, description="share of words whose vectors are dropped whole in training")
     heads: PositiveInt = Field(4, description="transformer: heads of its self-attention")
     feedforward: PositiveInt = Field(1200, description="transformer: inner width of each layer")
+    inner_dropout: float = Field(
+        1.0,
+        ge=0.0,
+        le=1.0,
+        description="transformer: dropout within attention and feed-forward, of that around",
+    )
     norm: Literal["pre", "post"] = Field("pre", description="transformer: where layers are normalised")
     epsilon: float = Field(1e-5, gt=0.0, description="transformer: what a norm adds to the variance")
     positions: Literal["sinusoidal", "learned"] = Field("sinusoidal", description="transformer")

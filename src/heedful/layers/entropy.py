@@ -30,10 +30,11 @@ class _LinearEntropy(Function):
         wanted = any(ctx.needs_input_grad[:3])
         into_said = torch.empty_like(said) if wanted else said
         into_weight, into_bias = torch.zeros_like(weight), torch.zeros_like(bias)
-        rows = max(1, PIECE // len(weight))
+        rows = min(len(said), max(1, PIECE // len(weight)))
+        room = said.new_empty(rows, len(weight))
         for first in range(0, len(said), rows):
             piece = slice(first, first + rows)
-            scores = torch.addmm(bias, said[piece], weight.T)
+            scores = torch.addmm(bias, said[piece], weight.T, out=room[: len(said) - first])
             loss[piece], plain[piece] = entropy(scores, gold[piece], smoothing)
             if wanted:  # scores are now the gradient
                 torch.mm(scores, weight, out=into_said[piece])
@@ -79,11 +80,14 @@ class _AgreedEntropy(Function):
         loss, plain = one.new_empty(2, len(one))
         into_one, into_two = torch.empty_like(one), torch.empty_like(two)
         into_weight, into_bias = torch.zeros_like(weight), torch.zeros_like(bias)
-        rows = max(1, PIECE // (2 * len(weight)))
+        rows = min(len(one), max(1, PIECE // (2 * len(weight))))
+        rooms = one.new_empty(2, rows, len(weight))
         for first in range(0, len(one), rows):
             piece = slice(first, first + rows)
-            first_scores = torch.addmm(bias, one[piece], weight.T)
-            other_scores = torch.addmm(bias, two[piece], weight.T)
+            first_scores, other_scores = (
+                torch.addmm(bias, said[piece], weight.T, out=room[: len(said) - first])
+                for said, room in zip((one, two), rooms, strict=True)
+            )
             loss[piece], plain[piece] = agreed(first_scores, other_scores, gold[piece], smoothing, price)
             for slope, into, said in (  # scores are now the gradient
                 (first_scores, into_one, one),

@@ -61,11 +61,11 @@ class Layer(nn.Module):
         self, config: EncoderConfig | DecoderConfig | ReaderConfig, dropout: float, name: str
     ) -> None:
         super().__init__()
-        width, pre = config.hidden, config.norm == "pre"
+        width, pre, inner = config.hidden, config.norm == "pre", config.inner_dropout * dropout
         self.self_site = f"{name}.self"
-        self.self_attention = multi_head(config.heads, width, width, dropout, self.self_site, "self")
+        self.self_attention = multi_head(config.heads, width, width, inner, self.self_site, "self")
         self.around_self = Residual(width, pre, dropout, config.epsilon)
-        self.feed_forward = FeedForward(width, config.feedforward, dropout)
+        self.feed_forward = FeedForward(width, config.feedforward, inner)
         self.around_feed = Residual(width, pre, dropout, config.epsilon)
 
     def read(
@@ -87,8 +87,9 @@ class DecoderLayer(Layer):
     def __init__(self, config: DecoderConfig, dropout: float, name: str, source: int) -> None:
         super().__init__(config, dropout, name)
         self.cross_site = f"{name}.cross"
+        inner = config.inner_dropout * dropout
         self.cross_attention = multi_head(
-            config.heads, config.hidden, source, dropout, self.cross_site, "cross"
+            config.heads, config.hidden, source, inner, self.cross_site, "cross"
         )
         self.around_cross = Residual(config.hidden, config.norm == "pre", dropout, config.epsilon)
 

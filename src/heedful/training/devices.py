@@ -19,6 +19,11 @@ from heedful.training.types import Batch, Loss, Model, Trainable
 PATIENCE = timedelta(hours=6)  # while the first process validates, the others wait
 
 
+def by_halves(config: TrainingConfig) -> bool:
+    """Mixed precision on the CPU is not Fabric's: see `halves.py`."""
+    return config.device == "cpu" and config.precision == "bf16-mixed"
+
+
 def launch(config: TrainingConfig, task: Trainable[Model, Batch], model: Model) -> Fabric:
     """One process, or as many as `torchrun` started."""
     world, local = (int(os.environ.get(name, "1")) for name in ("WORLD_SIZE", "LOCAL_WORLD_SIZE"))
@@ -31,7 +36,7 @@ def launch(config: TrainingConfig, task: Trainable[Model, Batch], model: Model) 
             devices=local,
             num_nodes=world // local,
             strategy=strategy,
-            precision=config.precision,
+            precision="32-true" if by_halves(config) else config.precision,
         )
     except (RuntimeError, ValueError) as error:  # Fabric's own refusals are among these
         first = str(error).splitlines()[0]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Generic
@@ -16,7 +18,8 @@ from heedful.config import TrainingConfig
 from heedful.errors import TrainingError, nearest
 from heedful.training import schedule
 from heedful.training.average import Weights, holding
-from heedful.training.devices import Objective, launch, make_optimizer, summed
+from heedful.training.devices import Objective, by_halves, launch, make_optimizer, summed
+from heedful.training.halves import Halves, has_halves
 from heedful.training.keeper import Keeper
 from heedful.training.log import Log
 from heedful.training.seeds import seed_for
@@ -68,10 +71,28 @@ def train(
         fabric = launch(config, task, model)
         ears = Ears(begin, tick, after, say) if fabric.is_global_zero else Ears()
         world = fabric.world_size
-        with Stop(impatient=world == 1) as stop, shards_for(task, model, config, world) as shards:
-            return _Run(fabric, task, model, config, out, ears, stop, shards).go()
+        halves = _halves(config, model, ears)
+        with Stop(impatient=world == 1) as stop, shards_for(task, model, config, world, halves) as shards:
+            return _Run(fabric, task, model, config, out, ears, stop, _Means(shards, halves)).go()
     finally:
         torch.set_num_threads(threads)
+
+
+def _halves(config: TrainingConfig, model: Model, ears: Ears) -> Halves | None:
+    if not by_halves(config):
+        return None
+    if not has_halves():
+        ears.say("this CPU has no products of bfloat16: all is computed in float32")
+        return None
+    return Halves(model.parameters())
+
+
+@dataclass(frozen=True)
+class _Means(Generic[Model, Batch]):
+    """What makes gradients quicker, where it can be had."""
+
+    shards: Shards[Model, Batch] | None
+    halves: Halves | None
 
 
 class _Run(Generic[Model, Batch]):
@@ -86,10 +107,11 @@ class _Run(Generic[Model, Batch]):
         out: Path,
         ears: Ears,
         stop: Stop,
-        shards: Shards[Model, Batch] | None,
+        means: _Means[Model, Batch],
     ) -> None:
         self.fabric, self.task, self.model, self.config = fabric, task, model, config
-        self.ears, self.stop, self.world, self.shards = ears, stop, fabric.world_size, shards
+        self.ears, self.stop, self.world = ears, stop, fabric.world_size
+        self.shards, self.halves = means.shards, means.halves
         self.inner = make_optimizer(model, config)
         self.objective, self.optimizer = fabric.setup(Objective(task, model), self.inner)
         self.keeper = Keeper(fabric, model, self.inner, config, out, ears.say)
@@ -193,6 +215,8 @@ class _Run(Generic[Model, Batch]):
             name = "gradient" if math.isfinite(value) else "loss"
             raise self._lost(f"the {name} became {norm if name == 'gradient' else value}", progress.step + 1)
         self.optimizer.step()
+        if self.halves is not None:
+            self.halves.forget()
         progress.step += 1
         progress.position += taken
         progress.tokens += int(tokens_all)
@@ -218,8 +242,9 @@ class _Run(Generic[Model, Batch]):
         if self.shards is not None and len(parts := self.shards.divide(batch)) > 1:
             return self.shards.backward(parts, scale, *named)
         seed_for(*named)
-        loss: Loss = self.objective(batch.to(self.fabric.device))
-        self.fabric.backward(loss.total * scale)
+        with self.halves or nullcontext():
+            loss: Loss = self.objective(batch.to(self.fabric.device))
+            self.fabric.backward(loss.total * scale)
         return loss if real else Loss(torch.zeros(()), 0)
 
     def _clip(self, scale: float) -> float:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Generic, Protocol, runtime_checkable
 
 import torch
 
 from heedful import native
 from heedful.config import TrainingConfig
+from heedful.training.devices import by_halves
+from heedful.training.halves import Halves
 from heedful.training.seeds import number_for
 from heedful.training.types import Batch, Loss, Model, Trainable
 
@@ -33,8 +35,10 @@ class Divisible(Protocol[Batch]):
 class Shards(Generic[Model, Batch]):
     """Threads that each lead a part of a batch forth and back."""
 
-    def __init__(self, task: Trainable[Model, Batch], model: Model, threads: int) -> None:
-        self.task, self.model, self.threads = task, model, threads
+    def __init__(
+        self, task: Trainable[Model, Batch], model: Model, threads: int, halves: Halves | None = None
+    ) -> None:
+        self.task, self.model, self.threads, self.halves = task, model, threads, halves
         self.inner = max(1, threads // PARTS)
         self.pool = ThreadPoolExecutor(PARTS)
         self.weights = [weight for weight in model.parameters() if weight.requires_grad]
@@ -59,23 +63,28 @@ class Shards(Generic[Model, Batch]):
 
     def _one(self, part: Batch, scale: float, what: tuple[object, ...]) -> Loss:
         torch.set_num_threads(self.inner)
-        with native.drawing(number_for(*what)):
-            loss = self.task.loss(self.model, part)
-        torch.autograd.backward(loss.total * scale)
+        with self.halves or nullcontext():
+            with native.drawing(number_for(*what)):
+                loss = self.task.loss(self.model, part)
+            torch.autograd.backward(loss.total * scale)
         return Loss(loss.total.detach(), loss.tokens)
 
 
 @contextmanager
 def shards_for(
-    task: Trainable[Model, Batch], model: Model, config: TrainingConfig, world: int
+    task: Trainable[Model, Batch],
+    model: Model,
+    config: TrainingConfig,
+    world: int,
+    halves: Halves | None = None,
 ) -> Iterator[Shards[Model, Batch] | None]:
-    """Shards where they can be: one process, the CPU, full precision, more than one thread."""
+    """Shards where they can be: one process, the CPU, tensors of float32, more than one thread."""
     threads = torch.get_num_threads()
-    able = world == 1 and config.device == "cpu" and config.precision == "32-true"
+    able = world == 1 and config.device == "cpu" and (config.precision == "32-true" or by_halves(config))
     if not able or threads == 1 or native.library() is None:
         yield None
         return
-    shards = Shards(task, model, threads)
+    shards = Shards(task, model, threads, halves)
     try:
         yield shards
     finally:
