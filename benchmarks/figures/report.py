@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rows import ROWS, Row
+from rows import PARTS, ROWS, Row
 
 from heedful.studies.compare import Row as Compared
 from heedful.studies.compare import markdown
@@ -45,9 +45,9 @@ def shown(found: list[float]) -> str:
     return f"{statistics.mean(found):.2f}{spread}"
 
 
-def bar_shown(row: Row, metric: str, value: float | None) -> str:
-    """The bar, and whether it was reached."""
-    bar = row.bars.get(metric)
+def bar_shown(row: Row, metric: str, value: float | None, together: bool = False) -> str:
+    """The bar (that of the ensemble, if asked), and whether it was reached."""
+    bar = (row.together if together else row.bars).get(metric)
     if bar is None:
         return ""
     sign = "≤" if row.at_most(metric) else "≥"
@@ -74,7 +74,8 @@ def lines_of(row: Row, record: Mapping[str, Any]) -> Iterator[str]:
     if "ensemble" in record:
         for metric in row.metrics:
             value = record["ensemble"]["test"][metric]["value"]
-            yield f"| {len(runs)} of them together | {metric} | {value:.2f} | | | | |"
+            reached = bar_shown(row, metric, value, together=True)
+            yield f"| {len(runs)} of them together | {metric} | {value:.2f} | {reached} | | | |"
 
 
 def baseline_of(row: Row, record: Mapping[str, Any]) -> Iterator[str]:
@@ -84,20 +85,24 @@ def baseline_of(row: Row, record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def parts(records: Records) -> Iterator[str]:
-    """Rows that are averaged: the mean over all of a part, once all are there."""
-    for part in dict.fromkeys(row.part for row in ROWS if row.part):
-        rows = [row for row in ROWS if row.part == part]
+    """The mean over rows of a part: of single models, and of ensembles once all are there."""
+    for part in PARTS:
+        rows = [row for row in ROWS if row.part == part.title]
         done = [row for row in rows if records[row.name]["runs"]]
         if not done:
             continue
-        metric = rows[0].metrics[0]
+        metric = part.metrics[0]
         single = statistics.mean(statistics.mean(values(records[row.name], metric)) for row in done)
-        note = "" if len(done) == len(rows) else f" ({len(done)} of {len(rows)})"
-        yield f"| {part}{note} | {metric} | {single:.2f} | | | | |"
+        whole = len(done) == len(rows)
+        note = "" if whole else f" ({len(done)} of {len(rows)})"
+        reached = bar_shown(part, metric, single) if whole else ""
+        about = f"{reached} | {part.published} | `{part.recipe}` | |"
+        yield f"| {part.title}{note} | {metric} | {single:.2f} | {about}"
         together = [records[row.name].get("ensemble") for row in rows]
         if all(together):
             mean = statistics.mean(found["test"][metric]["value"] for found in together if found)
-            yield f"| the same, ensembles | {metric} | {mean:.2f} | | | | |"
+            reached = bar_shown(part, metric, mean, together=True)
+            yield f"| the same, ensembles | {metric} | {mean:.2f} | {reached} | | | |"
 
 
 def kept(name: str) -> Any:
