@@ -89,3 +89,24 @@ def test_states_are_dropped_in_training_only() -> None:
     assert not (model.read(LabelBatch(ids)).keys[:, :-1] == 0).any()  # the end is not read
     model.train()
     assert 0.3 < (model.read(LabelBatch(ids)).keys == 0).double().mean() < 0.7
+
+
+def test_words_are_guessed_from_their_neighbours_and_never_from_themselves() -> None:
+    """In plain loops: the next word by what was read before it, the one before by what was read behind it."""
+    model = built("classify-learned", classifier__neighbours=0.3)
+    batch = LabelBatch(pad(TEXTS))
+    read = model.read(batch).keys
+    guess, hidden, terms = model.neighbours, model.config.encoder.hidden, []
+    for row, text in enumerate(TEXTS):
+        for at in range(int(model.readable(batch)[row].sum()) - 1):
+            for gold, state, layer in (
+                (text[at + 1], read[row, at, :hidden], guess.after),
+                (text[at], read[row, at + 1, hidden:], guess.before),
+            ):
+                scores = model.embedding.weight @ torch.tanh(layer(state)) + guess.output.bias
+                terms.append(-scores.log_softmax(dim=0)[gold])
+    found = guess(read, model.readable(batch), batch.source.ids)
+    assert torch.allclose(found, torch.stack(terms).mean(), atol=1e-10)
+    plain = built("classify-learned")
+    plain.load_state_dict({k: v for k, v in model.state_dict().items() if "neighbours" not in k})
+    assert torch.equal(plain.judge(batch).logits, model.judge(batch).logits)

@@ -30,6 +30,11 @@ class ClassifierConfig(Section):
     )
     dropout: Share = Field(0.3, description="share dropped of the one vector")
     word_dropout: Share = Field(0.0, description="share of words that training reads as unknown")
+    neighbours: float = Field(
+        0.0,
+        ge=0.0,
+        description="price of guessing each word from its neighbours in training (Rei 2017); 0: off",
+    )
 
 
 def class_weight(text: str) -> tuple[str, float] | None:
@@ -54,6 +59,8 @@ def pooling_misfits(model: ModelConfig) -> Iterator[str]:
         yield "decoder: a classifier writes nothing, so it has no such section"
     if model.tie != "none" or model.copying:
         yield "tie, copying: a classifier writes no words"
+    if classifier.neighbours and not (encoder.kind in RECURRENT and encoder.bidirectional):
+        yield "classifier.neighbours: needs a recurrent encoder that reads from both ends"
     if classifier.pooling != "attention":
         if classifier.form == "zhou":
             yield 'classifier.form = "zhou": needs classifier.pooling = "attention"'

@@ -16,6 +16,7 @@ from heedful.data.tokenizer import UNK
 from heedful.layers.dropout import Dropout
 from heedful.layers.embedding import word_vectors
 from heedful.layers.modules import must
+from heedful.layers.neighbours import Neighbours
 from heedful.layers.pooling import POOL, Asked, Pooling
 from heedful.layers.state import Read
 from heedful.models.encoders import build_encoder, dropped, own_sites, read_words, without_end
@@ -46,6 +47,8 @@ class Classifier(nn.Module):
         self.pooling = Pooling(config)
         self.drop_said = Dropout(must(config.classifier).dropout)
         self.output = nn.Linear(self.pooling.width, labels)
+        if must(config.classifier).neighbours:
+            self.neighbours = Neighbours(config.encoder.hidden, self.embedding)
 
     @property
     def sites(self) -> tuple[Site, ...]:

@@ -22,6 +22,7 @@ from heedful.data.readers import Pairs, TextPair, open_pairs
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import DataError
 from heedful.layers.entropy import plainly_agreed
+from heedful.layers.modules import must
 from heedful.models import Classifier, build_classifier
 from heedful.models.classifier import Judged
 from heedful.tasks.classify_start import beginning
@@ -157,7 +158,8 @@ class ClassifyTask:
     def loss(self, model: Classifier, batch: LabelBatch) -> Loss:
         """Cross-entropy of the labels, summed; in training by their weights, and smoothed."""
         assert batch.labels is not None
-        logits = model.judge(batch).logits
+        judged = model.judge(batch)
+        logits = judged.logits
         weights = self.weights.to(logits) if model.training and self.weights is not None else None
         smoothing = self.recipe.training.smoothing if model.training else 0.0
         if model.training and (price := self.recipe.training.agreement):
@@ -165,6 +167,9 @@ class ClassifyTask:
             total, _ = plainly_agreed(logits, again, batch.labels, smoothing, price, weights)
         else:
             total = F.cross_entropy(logits, batch.labels, weights, reduction="sum", label_smoothing=smoothing)
+        if model.training and (price := must(model.config.classifier).neighbours):
+            guessed = model.neighbours(judged.read.keys, model.readable(batch), batch.source.ids)
+            total = total + price * batch.size * guessed
         return Loss(total, batch.size)
 
     def validate(self, model: Classifier) -> Validation:
