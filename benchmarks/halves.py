@@ -1,0 +1,84 @@
+"""What products in bfloat16 save in training: gradients of the same batches, both ways in turn, in one run.
+
+    python benchmarks/halves.py           # some minutes; writes halves.md to benchmarks/
+
+Processor time of one thread; a ratio belongs to one batch, the table has the median and the quartiles.
+"""
+
+from __future__ import annotations
+
+import platform
+import statistics
+import subprocess
+import time
+from contextlib import nullcontext
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+
+import torch
+
+from heedful.config import load_recipe
+from heedful.tasks.kind import kind_of
+from heedful.training.halves import Halves, has_halves
+from heedful.training.types import Ears
+
+ROOT = Path(__file__).parents[1]
+RECIPES = ("multi30k-en-de-cgru", "multi30k-en-de", "multi30k-luong", "ptb-lstm", "ptb-lstmn", "g2p")
+BATCHES = 15
+HEAD = """# Training with products in bfloat16
+
+`python benchmarks/halves.py`, {date}, commit {commit}, {machine}, one thread: loss and
+gradients of the same {batches} batches, `precision = "32-true"` and `"bf16-mixed"` in turn.
+
+| recipe | batch | float32 | bfloat16 | ratio (median) | quartiles |
+|---|---|---|---|---|---|
+"""
+
+
+def row(name: str) -> str:
+    loaded = load_recipe(ROOT / "recipes" / f"{name}.toml", [])
+    kind = kind_of(loaded.recipe.task.kind)
+    started = kind.start(loaded.recipe, loaded.base, None, Ears())
+    torch.manual_seed(1)
+    model = kind.build(loaded.recipe, started.words).train()
+    mode = Halves(model.parameters())
+    took: list[tuple[float, float]] = []
+    for batch in islice(started.task.batches(1), BATCHES + 1):
+        pair = []
+        for way in (nullcontext(), mode):
+            begun = time.process_time()
+            with way:
+                started.task.loss(model, batch).total.backward()
+            pair.append(time.process_time() - begun)
+            model.zero_grad()
+            mode.forget()
+        took.append((pair[0], pair[1]))
+    took = took[1:]  # the first warms up
+    ratios = [whole / half for whole, half in took]
+    low, middle, high = statistics.quantiles(ratios, n=4)
+    means = " | ".join(f"{1000 * statistics.mean(column):.0f} ms" for column in zip(*took, strict=True))
+    tokens = loaded.recipe.training.batch_tokens
+    return f"| `{name}` | {tokens:,} | {means} | **{middle:.2f}x** | {low:.2f}-{high:.2f} |"
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    if not has_halves():
+        raise SystemExit("this CPU has no products of bfloat16")
+    done = subprocess.run(["git", "describe", "--always"], cwd=ROOT, capture_output=True, text=True)
+    head = HEAD.format(
+        date=f"{datetime.now(UTC):%Y-%m-%d}",
+        commit=done.stdout.strip(),
+        machine=f"{platform.machine()} with AVX-512 BF16",
+        batches=BATCHES,
+    )
+    lines = []
+    for name in RECIPES:
+        lines.append(row(name))
+        print(lines[-1], flush=True)
+    (ROOT / "benchmarks" / "halves.md").write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
