@@ -12,7 +12,9 @@ from heedful.attention import Detail, Look, Override, Watch
 from heedful.data.batch import pad
 from heedful.data.labels import LabelBatch
 from heedful.data.tokenizer import END, UNK
+from heedful.layers.dropout import Dropout
 from heedful.layers.pooling import POOL
+from heedful.layers.transformer import Layer
 from heedful.models import Classifier, build_classifier
 
 TEXTS = [[4, 5, 6, 7, END], [8, END], [END], [9, 10, UNK, END]]
@@ -110,3 +112,23 @@ def test_words_are_guessed_from_their_neighbours_and_never_from_themselves() -> 
     plain = built("classify-learned")
     plain.load_state_dict({k: v for k, v in model.state_dict().items() if "neighbours" not in k})
     assert torch.equal(plain.judge(batch).logits, model.judge(batch).logits)
+
+
+def test_a_batch_of_single_words_has_no_neighbours() -> None:
+    model = built("classify-learned", classifier__neighbours=0.3)
+    batch = LabelBatch(pad([[4, END], [5, END]]))
+    read = model.read(batch).keys[:, :1]
+    lost = model.neighbours(read, batch.source.keep[:, :1], batch.source.ids[:, :1])
+    lost.backward()
+    assert float(lost.detach()) == 0.0
+
+
+def test_what_a_transformer_drops_inside_can_be_less_than_around() -> None:
+    config = labels.preset(
+        "classify-learned", encoder__kind="transformer", encoder__inner_dropout=0.5, dropout=0.4
+    )
+    layer = build_classifier(config, 11, 3).encoder.layers[0]
+    assert isinstance(layer, Layer)
+    assert layer.self_attention.dropout == 0.2
+    assert [part.p for part in layer.feed_forward if isinstance(part, Dropout)] == [0.2]
+    assert layer.around_self.dropout.p == layer.around_feed.dropout.p == 0.4

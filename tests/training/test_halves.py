@@ -1,4 +1,4 @@
-"""Products in bfloat16: rounded factors, nothing else changed, and the kernels still in use."""
+"""Products in bfloat16: rounded, nothing else changed, and the kernels still in use."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def close(found: Tensor, wanted: Tensor) -> None:
     torch.testing.assert_close(found, wanted, rtol=0.01, atol=0.01 * float(wanted.abs().max()))
 
 
-def test_products_round_their_factors_and_nothing_else() -> None:
+def test_products_are_rounded_on_both_ways() -> None:
     torch.manual_seed(1)
     a, b = torch.randn(80, 90, requires_grad=True), torch.randn(90, 100, requires_grad=True)
     bias = torch.randn(100)

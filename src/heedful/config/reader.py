@@ -52,7 +52,7 @@ class ReaderConfig(Section):
         1.0,
         ge=0.0,
         le=1.0,
-        description="transformer: dropout within attention and feed-forward, of that around",
+        description="transformer: part of model.dropout that holds inside attention and feed-forward too",
     )
     norm: Literal["pre", "post"] = Field("pre", description="transformer: where layers are normalised")
     epsilon: float = Field(1e-5, gt=0.0, description="transformer: what a norm adds to the variance")

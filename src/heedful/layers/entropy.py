@@ -30,7 +30,7 @@ class _LinearEntropy(Function):
         wanted = any(ctx.needs_input_grad[:3])
         into_said = torch.empty_like(said) if wanted else said
         into_weight, into_bias = torch.zeros_like(weight), torch.zeros_like(bias)
-        rows = min(len(said), max(1, PIECE // len(weight)))
+        rows = max(1, min(len(said), PIECE // len(weight)))
         room = said.new_empty(rows, len(weight))
         for first in range(0, len(said), rows):
             piece = slice(first, first + rows)
@@ -80,7 +80,7 @@ class _AgreedEntropy(Function):
         loss, plain = one.new_empty(2, len(one))
         into_one, into_two = torch.empty_like(one), torch.empty_like(two)
         into_weight, into_bias = torch.zeros_like(weight), torch.zeros_like(bias)
-        rows = min(len(one), max(1, PIECE // (2 * len(weight))))
+        rows = max(1, min(len(one), PIECE // (2 * len(weight))))
         rooms = one.new_empty(2, rows, len(weight))
         for first in range(0, len(one), rows):
             piece = slice(first, first + rows)

@@ -158,8 +158,8 @@ class ClassifyTask:
     def loss(self, model: Classifier, batch: LabelBatch) -> Loss:
         """Cross-entropy of the labels, summed; in training by their weights, and smoothed."""
         assert batch.labels is not None
-        judged = model.judge(batch)
-        logits = judged.logits
+        said = model.judge(batch)
+        logits = said.logits
         weights = self.weights.to(logits) if model.training and self.weights is not None else None
         smoothing = self.recipe.training.smoothing if model.training else 0.0
         if model.training and (price := self.recipe.training.agreement):
@@ -168,7 +168,7 @@ class ClassifyTask:
         else:
             total = F.cross_entropy(logits, batch.labels, weights, reduction="sum", label_smoothing=smoothing)
         if model.training and (price := must(model.config.classifier).neighbours):
-            guessed = model.neighbours(judged.read.keys, model.readable(batch), batch.source.ids)
+            guessed = model.neighbours(said.read.keys, model.readable(batch), batch.source.ids)
             total = total + price * batch.size * guessed
         return Loss(total, batch.size)
 

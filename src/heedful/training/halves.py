@@ -1,7 +1,7 @@
 """Matrix products in bfloat16, everything else in float32, for CPUs that have such products.
 
 Autocast hands out bfloat16 tensors, on which the kernels of this package, made for float32, give way to
-slower paths. `Halves` changes products alone: their factors are rounded, sums and results are not kept so.
+slower paths. `Halves` changes products alone: factors and results are rounded, the sums between are not.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Linear(Function):
 
 
 class Halves(TorchFunctionMode):
-    """While entered, products of float32 matrices round their factors to bfloat16.
+    """While entered, products of float32 matrices are computed in bfloat16 and given back in float32.
 
     The rounded weights of a model are kept until `forget` is called: after each update.
     """
