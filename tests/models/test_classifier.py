@@ -14,7 +14,7 @@ from heedful.data.labels import LabelBatch
 from heedful.data.tokenizer import END, UNK
 from heedful.layers.dropout import Dropout
 from heedful.layers.pooling import POOL
-from heedful.layers.transformer import Layer
+from heedful.layers.transformer import TransformerEncoder
 from heedful.models import Classifier, build_classifier
 
 TEXTS = [[4, 5, 6, 7, END], [8, END], [END], [9, 10, UNK, END]]
@@ -127,8 +127,9 @@ def test_what_a_transformer_drops_inside_can_be_less_than_around() -> None:
     config = labels.preset(
         "classify-learned", encoder__kind="transformer", encoder__inner_dropout=0.5, dropout=0.4
     )
-    layer = build_classifier(config, 11, 3).encoder.layers[0]
-    assert isinstance(layer, Layer)
+    encoder = build_classifier(config, 11, 3).encoder
+    assert isinstance(encoder, TransformerEncoder)
+    layer = encoder.layers[0]
     assert layer.self_attention.dropout == 0.2
     assert [part.p for part in layer.feed_forward if isinstance(part, Dropout)] == [0.2]
     assert layer.around_self.dropout.p == layer.around_feed.dropout.p == 0.4
