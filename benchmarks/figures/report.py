@@ -127,18 +127,18 @@ def lengths() -> Iterator[str]:
     yield "; ".join(said) + "."
 
 
-def looks() -> Iterator[str]:
-    """The table of luong.py."""
-    record = kept("luong.compare.json")
-    if record is None:
-        return
-    yield "\n## Which look? Luong 2015, table 4, on Multi30k\n"
-    yield "![BLEU of scores and placements](luong.png)\n"
-    yield (
-        f"`{record['command']}`, commit {record['commit']}, {record['date']}. Mean ± standard deviation over"
-        f" {record['seeds']} seeds; p by paired bootstrap of the first seed against the first row.\n"
-    )
-    yield markdown([Compared(**row) for row in record["rows"]]).rstrip("\n")
+def comparisons() -> Iterator[str]:
+    """The tables of compared.py."""
+    for path in sorted(RECORDS.glob("*.compare.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        name = path.name.removesuffix(".compare.json")
+        yield f"\n## {record['title']}\n"
+        yield f"![{record['title']}]({name}.png)\n"
+        yield (
+            f"`{record['command']}`, commit {record['commit']}, {record['date']}. Mean ± standard deviation"
+            f" over {record['seeds']} seeds; p by paired bootstrap of the first seed against the first row.\n"
+        )
+        yield markdown([Compared(**row) for row in record["rows"]]).rstrip("\n")
 
 
 def page(records: Records) -> str:
@@ -149,7 +149,7 @@ def page(records: Records) -> str:
         body += lines_of(row, records[row.name])
         if row.baseline and "test" in records[row.baseline]:
             body += baseline_of(row, records[row.baseline])
-    return HEAD + "\n".join([*head, *body, *parts(records), *lengths(), *looks()]) + "\n"
+    return HEAD + "\n".join([*head, *body, *parts(records), *lengths(), *comparisons()]) + "\n"
 
 
 def write_report(records: Records) -> None:
