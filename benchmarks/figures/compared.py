@@ -57,7 +57,14 @@ COMPARISONS = {
         2,
         ("model.decoder.feed=none,attentional",),
     ),
-    "pooling-trec": Comparison("Looks against means: TREC-6", "trec", POOLINGS, "1900steps", 3),
+    "pooling-trec": Comparison(
+        "Looks against means: TREC-6",
+        "trec",
+        POOLINGS,
+        "1900steps",
+        3,
+        ("model.classifier.neighbours=0",),
+    ),
     "pooling-sst5": Comparison("Looks against means: SST-5", "sst5", POOLINGS, "1700steps", 3),
 }
 
