@@ -237,6 +237,15 @@ ROWS = (
         sets=("training.start_from=../build/figures/sst2-{seed}",),
     ),
     Row(
+        "sst5-lstmn",
+        "sst5",
+        "SST-5, an LSTMN as the reader",
+        CLASSES,
+        published="47.9 with vectors and phrases (Cheng 2016)",
+        seeds=THREE,
+        sets=("model.preset=classify-lstmn",),
+    ),
+    Row(
         "movielens-popularity",
         "movielens-popularity",
         "MovieLens-1M, popularity (ties against it)",
