@@ -24,7 +24,14 @@ from heedful.training.halves import Halves, has_halves
 from heedful.training.types import Ears
 
 ROOT = Path(__file__).parents[1]
-RECIPES = ("multi30k-en-de-cgru", "multi30k-en-de", "multi30k-luong", "ptb-lstm", "ptb-lstmn", "g2p")
+RECIPES = (
+    "multi30k-en-de-cgru",
+    "multi30k-de-en-transformer",
+    "multi30k-luong",
+    "ptb-lstm",
+    "ptb-lstmn",
+    "g2p",
+)
 BATCHES = 15
 HEAD = """# Training with products in bfloat16
 

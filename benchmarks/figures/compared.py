@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ def work(name: str) -> None:
     subprocess.run([*HEEDFUL, *command], cwd=ROOT, env=ENVIRONMENT, check=True)
     record = {
         "title": comparison.title,
-        "command": " ".join(["heedful", *(f'"{part}"' if " " in part else part for part in command)]),
+        "command": shlex.join(["heedful", *command]),
         "rows": json.loads((MODELS / name / "compare.json").read_text(encoding="utf-8")),
         "seeds": comparison.seeds,
         "commit": commit(),
