@@ -215,6 +215,29 @@ def test_one_file_is_split_by_the_hash_of_a_side(tmp_path: Path) -> None:
         list(open_pairs(setting, tmp_path)["valid"])
 
 
+def test_further_pairs_are_read_behind_the_others(tmp_path: Path) -> None:
+    rows = [(f"source {n}", f"target {n}") for n in range(50)]
+    (tmp_path / "a.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in rows))
+    (tmp_path / "said.en").write_text("one\n\ntwo\n")
+    (tmp_path / "said.fr").write_text("un\nrien\ndeux\n")
+    setting = DataConfig.model_validate(
+        {"train": ["a.tsv"], "split_valid": 0.2, "also": ["said.en", "said.fr"], "broken": "skip"}
+    )
+    splits = open_pairs(setting, tmp_path)
+    train = list(splits["train"])
+    assert train[-2:] == [TextPair("one", "un"), TextPair("two", "deux")], "none of them is held out"
+    assert len(train) + len(list(splits["valid"])) == 52
+    assert "said.en, line 2" in str(splits["train"].report)
+    alone = open_pairs(setting.model_copy(update={"also": ()}), tmp_path)["train"]
+    assert alone.fingerprint() != splits["train"].fingerprint()
+    (tmp_path / "said.en").write_text("")
+    (tmp_path / "said.fr").write_text("")
+    with pytest.raises(DataError, match=r"^\S*said.en, \S*said.fr: no pairs in it"):
+        list(splits["train"])
+    with pytest.raises(ValidationError, match="also: read behind the files of train"):
+        DataConfig.model_validate({"world": {}, "also": ["said.en", "said.fr"]})
+
+
 def test_a_fingerprint_follows_contents_and_settings(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("x\ty\n")
     (tmp_path / "b.tsv").write_text("x\ty\n")

@@ -51,6 +51,7 @@ class DataConfig(Section):
     train: Files = Field((), description="one TSV or JSONL file, or a source and a target file")
     valid: Files = Field((), description="the same, to validate on")
     test: Files = Field((), description="the same, to test on")
+    also: Files = Field((), description="the same, read behind train, and never held out")
     columns: Annotated[tuple[PositiveInt, PositiveInt], Field(strict=False)] = Field(
         (1, 2), description="TSV: the columns of source and target, counted from 1"
     )
@@ -84,6 +85,8 @@ class DataConfig(Section):
             raise ValueError("give train and valid files, or a world (section [data.world])")
         if self.world is not None and (self.train or self.valid or self.test):
             raise ValueError("give files or a world, not both")
+        if self.also and not self.train:
+            raise ValueError("also: read behind the files of train, and there are none")
         for split, files, share in (
             ("valid", self.valid, self.split_valid),
             ("test", self.test, self.split_test),

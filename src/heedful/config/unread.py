@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 LINES = ("translate", "summarise", "reply", "transduce")
 WRITERS = (*LINES, "caption")
 USED_BY: Mapping[str, tuple[str, ...]] = {  # by these tasks; what is not here all tasks read
+    "data.also": (*LINES, "classify"),
     "decoding": WRITERS,
     "model.encoder.dropout": (*WRITERS, "classify"),
     "model.initialise": WRITERS,

@@ -77,17 +77,23 @@ class Pairs:
     """
 
     def __init__(
-        self, files: Sequence[str], base: Path, data: DataConfig | None = None, part: str = ""
+        self,
+        files: Sequence[str],
+        base: Path,
+        data: DataConfig | None = None,
+        part: str = "",
+        also: Pairs | None = None,
     ) -> None:
         self.paths = tuple(locate(name, base) for name in files)
         self.data = data if data is not None else DataConfig.model_construct()
         self.part = part  # "train", "valid" or "test" of a split by hash; "": all
+        self.also = also  # what is read behind them
         self.report = Report()
         if len(self.paths) == 2 and self.data.where:
             raise DataError(f"{self}: data.where chooses rows of a TSV or JSONL, not of parallel files")
 
     def __str__(self) -> str:
-        return ", ".join(map(str, self.paths))
+        return f"{self._files()}, {self.also}" if self.also else self._files()
 
     def __iter__(self) -> Iterator[TextPair]:
         return (found.pair for found in self.numbered())
@@ -95,18 +101,23 @@ class Pairs:
     def numbered(self) -> Iterator[Found]:
         """The pairs with their line numbers. A file that gives no pair at all is refused."""
         self.report = Report()
+        yield from self._own(self.report)
+        if self.also:
+            yield from self.also._own(self.report)
+
+    def _own(self, report: Report) -> Iterator[Found]:
         empty = True
         for item in self._items():
             if isinstance(item, Broken):
                 if self.data.broken == "refuse":
                     raise DataError(f'{item} (data.broken = "skip" goes on without such lines)')
-                self.report.add(item)
+                report.add(item)
             elif item is not None and (not self.part or self._place(item.pair) == self.part):
                 empty = False
                 yield item
         if empty:
             raise DataError(
-                "\n".join(filter(None, [f"{self}: no pairs in it{self._chosen()}", str(self.report)]))
+                "\n".join(filter(None, [f"{self._files()}: no pairs in it{self._chosen()}", str(report)]))
             )
 
     def fingerprint(self) -> str:
@@ -122,7 +133,11 @@ class Pairs:
                     digest.update(hashlib.file_digest(file, "sha256").digest())
             except OSError as error:
                 raise DataError(f"{path}: cannot be read: {error}") from None
+        digest.update(self.also.fingerprint().encode() if self.also else b"")
         return digest.hexdigest()
+
+    def _files(self) -> str:
+        return ", ".join(map(str, self.paths))
 
     def _items(self) -> Iterator[Item]:
         if len(self.paths) == 2:
@@ -147,7 +162,8 @@ def open_pairs(data: DataConfig, base: Path) -> dict[str, Pairs]:
     """The splits a recipe names, by files of their own or by a hash of one side of the training file."""
     hashed = {"valid": data.split_valid, "test": data.split_test}
     by_hash = any(hashed.values())
-    splits = {"train": Pairs(data.train, base, data, "train" if by_hash else "")}
+    also = Pairs(data.also, base, data) if data.also else None
+    splits = {"train": Pairs(data.train, base, data, "train" if by_hash else "", also)}
     for split, files in (("valid", data.valid), ("test", data.test)):
         if files:
             splits[split] = Pairs(files, base, data)

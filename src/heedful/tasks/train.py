@@ -126,7 +126,7 @@ def anchored(loaded: Loaded) -> Recipe:
     recipe = loaded.recipe
     data, training = recipe.data, recipe.training
     files: dict[str, Any] = {
-        split: tuple(map(found, getattr(data, split))) for split in ("train", "valid", "test")
+        split: tuple(map(found, getattr(data, split))) for split in ("train", "also", "valid", "test")
     }
     files["ratings"] = _changed(data.ratings, found, "titles")
     files["pictures"] = _changed(data.pictures, found, "folder", "captions", "weights")
