@@ -175,4 +175,6 @@ def _said(row: Row, record: Mapping[str, Any]) -> Iterator[str]:
     minutes = statistics.mean(run["minutes"] for run in runs)
     yield f"# {row.name}: test {metric} {shown(values(record, metric))} (seeds {seeds})"
     yield f"#   {minutes:.0f} min on 1 thread, {runs[-1]['date']}, commit {runs[-1]['commit']}"
+    if "before" in runs[0]:
+        yield f"#   {runs[0]['before']} > build/figures/{row.name}.said"
     yield f"#   {runs[0]['command']}"

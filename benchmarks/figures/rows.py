@@ -21,6 +21,8 @@ class Row:
     together: dict[str, float] = field(default_factory=dict)  # bars of the ensemble
     baseline: str = ""  # the record of something simple on the same data (bigrams.py, leads.py)
     part: str = ""  # rows of one part are averaged in the table
+    teachers: tuple[str, ...] = ()  # models that write the targets of `taught` first
+    taught: str = ""  # sources they read
 
     def at_most(self, metric: str) -> bool:
         return metric.endswith("-error") or metric == "perplexity"
@@ -76,21 +78,32 @@ ROWS = (
         "38.1 ± 0.8 (LIUM-CVC 2017)",
         THREE,
     ),
-    Row(
-        "multi30k-en-de",
-        "multi30k-en-de",
-        "Multi30k en-de, best recipe",
-        DE,
-        {"bleu-moses:de": 41.0},
-        "41.02 (Wu 2021, Transformer-Tiny)",
-    ),
-    Row(
-        "multi30k-en-fr",
-        "multi30k-en-fr",
-        "Multi30k en-fr, best recipe",
-        FR,
-        {"bleu-moses:fr": 61.8},
-        "61.80 (Wu 2021, Transformer-Tiny)",
+    *(
+        row
+        for lang, metrics, bar, published, teachers in (
+            ("de", DE, 41.0, "41.02", ("multi30k-en-de-1", "multi30k-en-de-cgru-2", "multi30k-en-de-cgru-3")),
+            ("fr", FR, 61.8, "61.80", ("multi30k-en-fr-1",)),
+        )
+        for row in (
+            Row(
+                f"multi30k-en-{lang}",
+                f"multi30k-en-{lang}",
+                f"Multi30k en-{lang}, `cgru`, wider",
+                metrics,
+            ),
+            Row(
+                f"multi30k-en-{lang}-taught",
+                f"multi30k-en-{lang}-taught",
+                f"Multi30k en-{lang}, the wider one, taught on (best recipe)",
+                metrics,
+                {f"bleu-moses:{lang}": bar},
+                f"{published} (Wu 2021, Transformer-Tiny)",
+                (2,),
+                (f"training.start_from=build/figures/multi30k-en-{lang}-1",),
+                teachers=teachers,
+                taught="multi30k/train.en.gz",
+            ),
+        )
     ),
     *(
         Row(

@@ -38,10 +38,32 @@ def command(row: Row, seed: int) -> list[str]:
     """What a user would type, behind `heedful`."""
     recipe = f"recipes/{row.recipe}.toml"
     sets = [text.replace("{seed}", str(seed)) for text in row.sets]
+    if row.teachers:
+        sets.append(f'data.also=["data:{row.taught}", "../build/figures/{row.name}.said"]')
     return ["train", recipe, *sets, f"training.seed={seed}", "--out", f"build/figures/{row.name}-{seed}"]
 
 
+def teach(row: Row) -> list[str]:
+    """What a user would type, behind `heedful`, to have other models write what this one reads."""
+    chosen = [part for name in row.teachers for part in ("-m", f"build/figures/{name}")]
+    return ["translate", *chosen, "--beam", "5", f"$HEEDFUL_DATA/{row.taught}"]
+
+
+def said(row: Row) -> Path:
+    """The file of it, written whole or not at all."""
+    path = MODELS / f"{row.name}.said"
+    if not path.exists():
+        half = path.with_suffix(".half")
+        with half.open("w") as file:
+            parts = [os.path.expandvars(part) for part in teach(row)]
+            subprocess.run(["nice", *HEEDFUL, *parts], cwd=ROOT, env=ENVIRONMENT, check=True, stdout=file)
+        half.rename(path)
+    return path
+
+
 def train(row: Row, seed: int) -> None:
+    if row.teachers:
+        said(row)
     log = MODELS / f"{row.name}-{seed}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("a") as file:
@@ -93,6 +115,7 @@ def record_of(row: Row, seed: int) -> dict[str, Any]:
     return {
         "seed": seed,
         "command": " ".join(["heedful", *command(row, seed)]),
+        **({"before": " ".join(["heedful", *teach(row)])} if row.teachers else {}),
         "minutes": round(last["seconds"] / 60, 1),
         "threads": 1,
         "steps": last["step"],
