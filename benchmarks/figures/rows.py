@@ -105,6 +105,14 @@ ROWS = (
             ),
         )
     ),
+    Row(
+        "multi30k-en-de-transformer",
+        "multi30k-en-de-transformer",
+        "Multi30k en-de, `transformer`",
+        DE,
+        {"bleu-moses:de": 41.0},
+        "41.02 (Wu 2021, Transformer-Tiny)",
+    ),
     *(
         Row(
             f"multi30k-de-en-{preset}",
