@@ -36,6 +36,9 @@ MORE: list[tuple[str, dict[str, Any]]] = [
     ("classify-last", {"encoder__kind": "transformer"}),
     ("classify-mean", {"encoder__kind": "conv"}),
     ("classify-learned", {"encoder__kind": "lstmn"}),
+    ("classify-sentences", {"encoder__read_end": True, "attention__score": "dot"}),
+    ("classify-sentences", {"encoder__bidirectional": False, "encoder__layers": 2, "encoder__kind": "lstm"}),
+    ("classify-sentences", {"classifier__pooling": "max"}),
 ]
 ALL: list[tuple[str, dict[str, Any]]] = [*((name, {}) for name in CLASSIFIERS), *MORE]
 
@@ -49,6 +52,8 @@ def preset(name: str, **changes: object) -> ModelConfig:
     tree["attention"] = {**tree.get("attention", {}), "hidden": 7}
     tree["attention"].update(heads=2 if tree["attention"].get("heads") else 0)
     tree["classifier"] = {**tree["classifier"], "dropout": 0.0}
+    if "sentences" in tree["classifier"]:
+        tree["classifier"]["sentences"] = ["soup", "dog", "dull"]  # PAIRS has no marks
     for key, value in changes.items():
         section, _, setting = key.rpartition("__")
         (tree[section] if section else tree)[setting] = value

@@ -1,6 +1,6 @@
 """The comparisons of docs/results.md, each one `heedful compare`: its record and its picture.
 
-    python benchmarks/figures/compared.py luong       # two hours of one thread; what was stopped goes on
+    python benchmarks/figures/compared.py luong luong-local  # an hour of two cores; what was stopped goes on
     python benchmarks/figures/compared.py pooling-trec pooling-sst5
 
 The tables are made of the records by `run.py --report`.
@@ -34,7 +34,7 @@ class Comparison:
         """What a user would type, behind `heedful`."""
         chosen = [part for variant in self.variants for part in ("--variant", variant)]
         chosen += [part for key in self.vary for part in ("--vary", key)]
-        chosen += ["--seeds", str(self.seeds), "--budget", self.budget]
+        chosen += ["--seeds", str(self.seeds), "--budget", self.budget, "--jobs", "2"]
         return ["compare", f"recipes/{self.recipe}.toml", *chosen, "--out", f"build/figures/{name}"]
 
 
@@ -46,17 +46,23 @@ POOLINGS = (
     "model.classifier.pooling=mean",
     "model.classifier.pooling=max",
 )
+FEEDS = ("model.decoder.feed=none,attentional",)
 COMPARISONS = {
     "luong": Comparison(
-        "Which look? Luong 2015, table 4, on Multi30k",
+        "Which score? Luong 2015, table 4, on Multi30k",
         "multi30k-luong",
-        (
-            *(f"model.attention.score={score}" for score in ("location", "dot", "general", "concat")),
-            *(f"model.attention.placement={placement}" for placement in ("local-m", "local-p")),
-        ),
+        tuple(f"model.attention.score={score}" for score in ("location", "dot", "general", "concat")),
         "1900steps",
         2,
-        ("model.decoder.feed=none,attentional",),
+        FEEDS,
+    ),
+    "luong-local": Comparison(
+        "Looking at all or at a part? Luong 2015, table 4, on Multi30k",
+        "multi30k-luong",
+        tuple(f"model.attention.placement={place}" for place in ("global", "local-m", "local-p")),
+        "1900steps",
+        2,
+        FEEDS,
     ),
     "pooling-trec": Comparison(
         "Looks against means: TREC-6",

@@ -68,7 +68,8 @@ def lines_of(row: Row, record: Mapping[str, Any]) -> Iterator[str]:
         title = row.title if number == 0 else ""
         published = row.published if number == 0 else ""
         reached = bar_shown(row, metric, statistics.mean(found) if found else None)
-        cost = f"{minutes:.0f} min" if number == 0 else ""
+        threads = f", {runs[0]['threads']} threads" if runs[0]["threads"] > 1 else ""
+        cost = f"{minutes:.0f} min{threads}" if number == 0 else ""
         recipe = f"`{row.recipe}`" if number == 0 else ""
         yield f"| {title} | {metric} | {shown(found)} | {reached} | {published} | {recipe} | {cost} |"
     if "ensemble" in record:
@@ -142,7 +143,7 @@ def comparisons() -> Iterator[str]:
 
 
 def page(records: Records) -> str:
-    head = ["| data and model | metric | reached | bar | published | recipe | one thread |"]
+    head = ["| data and model | metric | reached | bar | published | recipe | time, one thread |"]
     head += ["|---|---|---|---|---|---|---|"]
     body = []
     for row in ROWS:
@@ -174,7 +175,8 @@ def _said(row: Row, record: Mapping[str, Any]) -> Iterator[str]:
     seeds = ", ".join(str(run["seed"]) for run in runs)
     minutes = statistics.mean(run["minutes"] for run in runs)
     yield f"# {row.name}: test {metric} {shown(values(record, metric))} (seeds {seeds})"
-    yield f"#   {minutes:.0f} min on 1 thread, {runs[-1]['date']}, commit {runs[-1]['commit']}"
+    threads = "1 thread" if runs[0]["threads"] == 1 else f"{runs[0]['threads']} threads"
+    yield f"#   {minutes:.0f} min on {threads}, {runs[-1]['date']}, commit {runs[-1]['commit']}"
     if "before" in runs[0]:
         yield f"#   {runs[0]['before']} > build/figures/{row.name}.said"
     yield f"#   {runs[0]['command']}"

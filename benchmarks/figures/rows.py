@@ -23,6 +23,14 @@ class Row:
     part: str = ""  # rows of one part are averaged in the table
     teachers: tuple[str, ...] = ()  # models that write the targets of `taught` first
     taught: str = ""  # sources they read
+    made: str = ""  # a script beside this one that makes its files
+    model: str = ""  # whose model it scores, if several rows are of one
+    tested: tuple[str, ...] = ()  # on which files, in place of the recipe's test data
+
+    @property
+    def folder(self) -> str:
+        """Of its models, less the seed."""
+        return self.model or self.name
 
     def at_most(self, metric: str) -> bool:
         return metric.endswith("-error") or metric == "perplexity"
@@ -45,6 +53,7 @@ MEDIUM = Row(  # the mean of the languages' rows
 HEADLINE = ("rouge-1", "rouge-2", "rouge-l")
 FIRST_12 = {"rouge-1": 28.95, "rouge-2": 10.43, "rouge-l": 27.47}
 BACK = "Multi30k de-en"
+BOTH = "../build/figures/both"
 RAW = tuple(f"caption-bleu-{n}-raw" for n in range(1, 5))
 CAPTION = (*RAW, "meteor", "caption-bleu-4", "cider", "length-ratio")
 SOFT = dict(zip((*RAW, "meteor", "length-ratio"), (67.0, 44.8, 29.9, 19.5, 18.93, 0.95), strict=True))
@@ -107,13 +116,34 @@ ROWS = (
             ),
         )
     ),
-    Row(
-        "multi30k-en-de-transformer",
-        "multi30k-en-de-transformer",
-        "Multi30k en-de, `transformer`",
-        DE,
-        {"bleu-moses:de": 41.0},
-        "41.02 (Wu 2021, Transformer-Tiny)",
+    *(
+        Row(
+            f"multi30k-{stage}-{lang}",
+            f"multi30k-{stage}",
+            f"Multi30k en-{lang}, {title}",
+            metrics,
+            {f"bleu-moses:{lang}": bar},
+            f"{published} (Wu 2021, Transformer-Tiny)",
+            sets=(
+                f'data.train=["{BOTH}/train{part}.en", "{BOTH}/train{part}.both"]',
+                f'data.valid=["{BOTH}/val{part}.en", "{BOTH}/val{part}.both"]',
+                *((f"training.start_from=../build/figures/{begun}",) if begun else ()),
+            ),
+            made="both.py",
+            model="" if begun else "multi30k-both",
+            tested=(f"build/figures/both/test.{lang}.en", f"build/figures/both/test.{lang}.both"),
+        )
+        for lang, metrics, bar, published in (("de", DE, 41.0, "41.02"), ("fr", FR, 61.8, "61.80"))
+        for stage, title, part, begun in (
+            ("both", "one Transformer for German and French", "", ""),
+            ("both-one", "that Transformer, gone on with one language", f".{lang}", "multi30k-both-1"),
+            (
+                "both-agreed",
+                "the same, gone on with R-Drop",
+                f".{lang}",
+                f"multi30k-both-one-{lang}-1",
+            ),
+        )
     ),
     *(
         Row(
@@ -199,6 +229,15 @@ ROWS = (
             ("lstmn-3", "LSTMN, 3 layers", 102.0, "102 (Cheng 2016)"),
             ("transformer", "causal Transformer", None, ""),
         )
+    ),
+    Row(
+        "ptb-lstmn-plain",
+        "ptb-lstmn",
+        "Penn Treebank by sentence, LSTMN whose slots have no places",
+        ("perplexity",),
+        {"perplexity": 108.0},
+        "108 (Cheng 2016)",
+        sets=("model.reader.recency=false",),
     ),
     Row(
         "vietnews",
@@ -296,6 +335,19 @@ ROWS = (
     Row("world-moods", "world-moods", "Mood world, one look", CLASSES, {"accuracy": 97.0}),
     Row(
         "world-lengths", "world-lengths", "Phrase world, 3-60 words, `bigru-gru`", ("exact",), {"exact": 99.0}
+    ),
+    Row(  # behind `world-lengths`, with which it begins
+        "world-lengths-more",
+        "world-lengths",
+        "Phrase world, 3-60 words, `bigru-gru`, gone on with other sentences",
+        ("exact",),
+        {"exact": 99.0},
+        sets=(
+            "training.start_from=../build/figures/world-lengths-{seed}",
+            "data.world.seed=2",
+            "training.rate=0.002",
+            "training.warmup=100",
+        ),
     ),
     Row(
         "world-lengths-plain",

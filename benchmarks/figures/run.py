@@ -5,7 +5,7 @@
     python benchmarks/figures/run.py --report                    # docs/results.md from what is written down
 
 Models are in build/figures; a training that was stopped goes on. Each has one thread, `--jobs` of them run
-side by side. Records are in benchmarks/figures/records, one file a row.
+side by side (a recipe may ask for more). Records are in benchmarks/figures/records, one file a row.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from typing import Any
 from report import write_report
 from rows import BY_NAME, ROWS, Row
 
+from heedful.config import load_recipe
+
 ROOT = Path(__file__).parents[2]
 RECORDS = Path(__file__).parent / "records"
 MODELS = ROOT / "build" / "figures"
@@ -40,7 +42,7 @@ def command(row: Row, seed: int) -> list[str]:
     sets = [text.replace("{seed}", str(seed)) for text in row.sets]
     if row.teachers:
         sets.append(f'data.also=["data:{row.taught}", "../build/figures/{row.name}.said"]')
-    return ["train", recipe, *sets, f"training.seed={seed}", "--out", f"build/figures/{row.name}-{seed}"]
+    return ["train", recipe, *sets, f"training.seed={seed}", "--out", f"build/figures/{row.folder}-{seed}"]
 
 
 def teach(row: Row) -> list[str]:
@@ -64,7 +66,9 @@ def said(row: Row) -> Path:
 def train(row: Row, seed: int) -> None:
     if row.teachers:
         said(row)
-    log = MODELS / f"{row.name}-{seed}.log"
+    if row.made:
+        subprocess.run([sys.executable, ROOT / "benchmarks" / "figures" / row.made], cwd=ROOT, check=True)
+    log = MODELS / f"{row.folder}-{seed}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("a") as file:
         subprocess.run(
@@ -79,15 +83,16 @@ def train(row: Row, seed: int) -> None:
 
 def score(row: Row, seeds: tuple[int, ...]) -> dict[str, Any]:
     """The test figures of one model, or of several together."""
-    return figures_of([MODELS / f"{row.name}-{seed}" for seed in seeds], row.metrics)
+    return figures_of([MODELS / f"{row.folder}-{seed}" for seed in seeds], row.metrics, row.tested)
 
 
-def figures_of(folders: Sequence[Path], metrics: Sequence[str]) -> dict[str, Any]:
-    """What `heedful evaluate` says of a model, or of several that write as one, on their test data."""
+def figures_of(folders: Sequence[Path], metrics: Sequence[str], files: Sequence[str] = ()) -> dict[str, Any]:
+    """What `heedful evaluate` says of a model, or of several that write as one, on test data."""
     chosen = [part for folder in folders for part in ("-m", str(folder))]
     asked = [part for metric in metrics for part in ("--metric", metric)]
+    data = [part for file in files for part in ("--data", file)] or ["--split", "test"]
     done = subprocess.run(
-        [*HEEDFUL, "evaluate", *chosen, *asked, "--split", "test", "--json"],
+        [*HEEDFUL, "evaluate", *chosen, *asked, *data, "--json"],
         cwd=ROOT,
         env=ENVIRONMENT,
         check=True,
@@ -107,7 +112,7 @@ def commit() -> str:
 
 
 def record_of(row: Row, seed: int) -> dict[str, Any]:
-    folder = MODELS / f"{row.name}-{seed}"
+    folder = MODELS / f"{row.folder}-{seed}"
     card = json.loads((folder / "model.json").read_text())
     log = folder / "metrics.jsonl"  # what only counts has none
     reports = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
@@ -117,7 +122,7 @@ def record_of(row: Row, seed: int) -> dict[str, Any]:
         "command": " ".join(["heedful", *command(row, seed)]),
         **({"before": " ".join(["heedful", *teach(row)])} if row.teachers else {}),
         "minutes": round(last["seconds"] / 60, 1),
-        "threads": 1,
+        "threads": load_recipe(folder / "recipe.toml").recipe.training.threads or 1,
         "steps": last["step"],
         "parameters": card["parameters"],
         "valid": card["figures"],

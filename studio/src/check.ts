@@ -63,6 +63,12 @@ export function edited(trace: Trace, looks: Looks, step: number): boolean {
 export function allowed(trace: Trace, arrays: Arrays, looks: Looks, query: number): boolean[] {
   const keys = trace.tensors[looks.weight]!.shape[2]!;
   const mask = looks.mask == null ? null : arrays.get(looks.mask).data;
+  if (looks.kind === "pool" && looks.asks === "source") {
+    const ends = arrays.get("ends").data; // the last word of a sentence reads it, and nobody else
+    const first = ends.slice(0, query).lastIndexOf(1) + 1;
+    const own = (key: number) => ends[query] === 1 && first <= key && key <= query;
+    return Array.from({ length: keys }, (_, key) => (mask === null || mask[key] !== 0) && own(key));
+  }
   const ahead = looks.kind === "self" && (looks.asks === "target" || trace.model.task === "read");
   const last = looks.kind === "tape" ? query - 1 : ahead ? query : keys; // a tape holds what came before
   return Array.from({ length: keys }, (_, key) => (mask === null || mask[key] !== 0) && key <= last);

@@ -58,6 +58,19 @@ export function byToken(arrays: Arrays, looks: Looks, head: number | null): Floa
   });
 }
 
+/** The same; where sentences are read, each word has its share of what its sentence got. */
+export function byWord(trace: Trace, arrays: Arrays, looks: Looks, head: number | null): Float64Array[] {
+  const rows = byToken(arrays, looks, head);
+  const inner = trace.sites.find((other) => other.site === looks.through);
+  if (inner === undefined) return rows;
+  const words = byToken(arrays, inner, null);
+  return rows.map((row) => {
+    const shared = new Float64Array(row.length);
+    words.forEach((inside, last) => inside.forEach((weight, key) => (shared[key]! += row[last]! * weight)));
+    return shared;
+  });
+}
+
 /** Folding sums over the pieces of a word that is read, and takes the mean over those of one that asks. */
 export function table(
   trace: Trace,
@@ -70,7 +83,7 @@ export function table(
   const sides = { source: trace.source, target: trace.target };
   const rows = groups(sides[looks.asks], words, specials);
   const columns = groups(sides[looks.reads], words, specials);
-  const full = byToken(arrays, looks, head);
+  const full = byWord(trace, arrays, looks, head);
   const values = rows.found.map((row) =>
     columns.found.map((column) => {
       let sum = 0;

@@ -43,6 +43,7 @@ export interface Looks {
   value?: string | null;
   context?: string | null;
   mask?: string | null;
+  through?: string | null;
   extra: Record<string, string>;
 }
 

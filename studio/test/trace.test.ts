@@ -145,3 +145,49 @@ describe("folding", () => {
     expect(Array.from(byToken(new Arrays(two), { ...looks, heads: 2 }, 1)[0]!)).toEqual([0, 1]);
   });
 });
+
+describe("words, then sentences", () => {
+  const sentences = (): Trace => {
+    const trace = world();
+    const token = (text: string, word: number) => ({ ...trace.source.tokens[0]!, text, word });
+    const words = ["a", "b", "c"];
+    const side = { text: "a b c", tokens: words.map(token), words, reference: null };
+    const site = {
+      kind: "pool" as const,
+      heads: 1,
+      mass: "one" as const,
+      reads: "source" as const,
+      extra: {},
+    };
+    return {
+      ...trace,
+      source: side as Side,
+      target: { ...side, tokens: side.tokens.slice(0, 1), words: ["a"] } as Side,
+      steps: trace.steps.slice(0, 1),
+      gold: null,
+      sites: [
+        { ...site, site: "enc.words", asks: "source", weight: "w" },
+        { ...site, site: "pool", asks: "target", weight: "p", through: "enc.words" },
+      ],
+      tensors: {
+        w: packed([0, 0, 0, 0.25, 0.75, 0, 0, 0, 1], 3, 1, 3),
+        p: packed([0, 0.4, 0.6], 1, 1, 3),
+        ends: packed([0, 1, 1], 3),
+      },
+    };
+  };
+  test("a word has its share of its sentence", () => {
+    const trace = sentences();
+    const seen = table(trace, new Arrays(trace), trace.sites[1]!, null, true, true);
+    expect(seen.values[0]!.map((value) => Math.round(100 * value))).toEqual([10, 30, 60]);
+  });
+  test("the last word of a sentence reads it, nobody else", () => {
+    const trace = sentences();
+    const open = [0, 1, 2].map((query) => allowed(trace, new Arrays(trace), trace.sites[0]!, query));
+    expect(open).toEqual([
+      [false, false, false],
+      [true, true, false],
+      [false, false, true],
+    ]);
+  });
+});

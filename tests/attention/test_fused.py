@@ -159,3 +159,18 @@ def test_our_kernel_for_dots_equals_the_explicit_path(score: str, monkeypatch: p
     assert len(ran) == 1
     for mine, theirs in zip(found, wanted, strict=True):
         torch.testing.assert_close(mine, theirs.detach(), rtol=0, atol=2e-6)
+
+
+def test_our_kernel_for_additive_scores_minds_what_a_query_may_read() -> None:
+    """It knows one mask for all queries of a sentence; where each has its own, the explicit path is taken."""
+    attention, given = build("additive", dtype=torch.float32), scene("additive").to(torch.float32)
+    memory = attention.prepare(given.keys, given.keep, given.values)
+
+    def look() -> Tensor:
+        _, found, _ = attention.look(given.query, memory, at=given.at, allow=given.allow, watch=SEEN)
+        assert found.weights is not None
+        return found.weights
+
+    wanted = look()
+    with torch.no_grad():
+        torch.testing.assert_close(look(), wanted.detach(), rtol=0, atol=2e-6)

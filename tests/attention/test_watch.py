@@ -108,7 +108,8 @@ def test_an_edit_sees_what_the_placement_recorded() -> None:
     told: list[Look] = []
     watch = Watch(edit=lambda site, look, at: told.append(look))
     _, look, _ = look_at(build(placement="hard argmax"), scene(), watch)
-    assert set(told[0].extra) == {"alpha", "sample", "logp", "entropy"} == set(look.extra)
+    assert set(look.extra) == {"alpha", "sample", "logp", "entropy"}
+    assert set(told[0].extra) == {*look.extra, "open"}, "and what each query may read"
 
 
 @pytest.mark.parametrize("detail", Detail)

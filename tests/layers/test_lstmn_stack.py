@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -26,8 +27,10 @@ KINDS = [
 ]
 
 
-def make(recall: bool = True, zero_slot: bool = False, skip: bool = False, layers: int = 3) -> LSTMN:
-    stack = LSTMN(INPUT, HIDDEN, layers, recall=recall, zero_slot=zero_slot, skip=skip)
+def make(
+    recall: bool = True, zero_slot: bool = False, skip: bool = False, layers: int = 3, recency: bool = False
+) -> LSTMN:
+    stack = LSTMN(INPUT, HIDDEN, layers, recall=recall, zero_slot=zero_slot, skip=skip, recency=recency)
     return enliven(stack, spread=1.0).double()
 
 
@@ -111,6 +114,7 @@ def gone(stack: LSTMN, x: Tensor, keep: Tensor, state: tuple[TapeState, ...] | N
 
 @pytest.mark.usefixtures("as_users_run")
 @pytest.mark.parametrize(("recall", "zero_slot", "skip"), KINDS)
+@pytest.mark.parametrize("recency", [False, True], ids=["", "recency"])
 @pytest.mark.parametrize("begun", [False, True], ids=["from the start", "going on"])
 @pytest.mark.parametrize(
     ("dtype", "apart"), [(torch.float64, 1e-10), (torch.float32, 2e-5)], ids=["double", "single"]
@@ -119,12 +123,13 @@ def test_both_ways_agree_forth_and_back(
     recall: bool,
     zero_slot: bool,
     skip: bool,
+    recency: bool,
     begun: bool,
     dtype: torch.dtype,
     apart: float,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stack, x = make(recall, zero_slot, skip, layers=2).to(dtype), inputs(dtype)
+    stack, x = make(recall, zero_slot, skip, 2, recency).to(dtype), inputs(dtype)
     keep = kept()
     state = stack(inputs(dtype).flip(1)[:, :2]).state if begun else None
     quick = gone(stack, x, keep, state)
@@ -133,6 +138,21 @@ def test_both_ways_agree_forth_and_back(
         real = torch.isfinite(slow)
         assert real.all()
         close(*_of_real(mine, slow, keep), apart)
+
+
+@pytest.mark.parametrize("watch", [SEEN, FULL], ids=["all at once", "step by step"])
+def test_with_recency_it_begins_as_an_lstm(watch: Watch) -> None:
+    """`3 tanh(4 (slot - t + 1.5))` is all that is scored; nearly all weight is on the last slot."""
+    torch.manual_seed(2)
+    stack, steps = LSTMN(INPUT, HIDDEN, recency=True).double(), 20
+    score: Any = stack.cells[0].tape.attention.score
+    with torch.no_grad():
+        score.v[1:] = 0.0
+    looks = weights_of(stack(torch.randn(1, steps, INPUT).double(), watch=watch).looks["tape.0"])[0, :, 0]
+    for t in range(1, steps):
+        wanted = [3 * math.tanh(4 * (slot - t + 1.5)) for slot in range(t)]
+        close(looks[t, :t], torch.tensor(wanted).double().softmax(dim=0), 1e-6)
+        assert looks[t, t - 1] > 0.93
 
 
 def _of_real(mine: Tensor, slow: Tensor, keep: Tensor) -> tuple[Tensor, Tensor]:

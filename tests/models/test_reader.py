@@ -18,6 +18,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "lstm": {"kind": "lstm", "layers": 2},
     "lstmn": {"kind": "lstmn", "layers": 2},
     "lstmn, zero slot": {"kind": "lstmn", "zero_slot": True, "recall": False},
+    "lstmn, output in two steps": {"kind": "lstmn", "common": 9},
     "lstmn, skip": {"kind": "lstmn", "layers": 3, "skip": True},
     "transformer": {"kind": "transformer", "layers": 2},
     "transformer, post, learned": {"kind": "transformer", "norm": "post", "positions": "learned"},

@@ -11,7 +11,7 @@ from torch import Tensor
 from heedful import native
 from heedful.layers.entropy import linear_entropy
 from heedful.layers.gru_packed import run
-from heedful.layers.readout import Output
+from heedful.layers.readout import Output, TwoStepOutput
 from heedful.native import kernels, loader
 
 LEVELS = [level for level in (0, 3, 4) if (loader.HERE / f"kernels-{level}.so").is_file()]
@@ -281,6 +281,29 @@ def test_the_output_and_its_entropy_are_what_torch_says(
     close(plain, torch.nn.functional.cross_entropy(logits, gold, reduction="none"), 1e-5)
     for mine, theirs in zip(found, torch.autograd.grad(3 * wanted, leaves), strict=True):
         close(mine, theirs, 1e-5)
+
+
+@pytest.mark.parametrize("gold", [[0, 4, 5, 22, 9], [0, 1, 4, 2, 3], [5, 6, 7, 21, 22]])
+def test_an_output_in_two_steps_is_one_distribution(gold: list[int]) -> None:
+    output = TwoStepOutput(6, 23, common=5).double()
+    with torch.no_grad():
+        for parameter in output.parameters():
+            parameter.normal_()
+    said = torch.randn(5, 6, dtype=torch.float64, requires_grad=True)
+    logp = output(said)
+    close(logp.exp().sum(dim=-1), torch.ones(5, dtype=torch.float64), 1e-12)
+    first = torch.cat(
+        [said @ output.weight[:5].T + output.bias[:5], said @ output.rest.T + output.rest_bias], 1
+    )
+    close(logp[:, :5], first.log_softmax(-1)[:, :5], 1e-12)
+    wanted = -logp.gather(-1, torch.tensor(gold)[:, None]).squeeze(-1)
+    total, plain = linear_entropy(said, output, torch.tensor(gold))
+    close(plain, wanted, 1e-12)
+    leaves = [said, *output.parameters()]
+    found = torch.autograd.grad(total, leaves, allow_unused=True, materialize_grads=True)
+    theirs = torch.autograd.grad(wanted.sum(), leaves, materialize_grads=True)
+    for mine, its in zip(found, theirs, strict=True):
+        close(mine, its, 1e-12)
 
 
 @pytest.mark.parametrize("reverse", [False, True])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from heedful.config import ModelConfig
 from heedful.errors import ConfigError, TrainingError
-from heedful.studies.compare import Budget, Row, compare, markdown, variants
+from heedful.studies.compare import Budget, Row, Trainings, Variant, compare, markdown, variants
 from test_cli import heedful, refused
 
 TINY = """
@@ -135,9 +136,41 @@ def test_a_recipe_that_changes_meanwhile_ends_it(tmp_path: Path, monkeypatch: py
     recipe = tmp_path / "tiny.toml"
     recipe.write_text(TINY)
 
-    def train(path: Path, *_: object) -> None:
-        path.write_text(f"{TINY}# another\n")
+    def train(*_: object) -> None:
+        recipe.write_text(f"{TINY}# another\n")
 
-    monkeypatch.setattr("heedful.studies.compare._train", train)
+    monkeypatch.setattr("heedful.studies.compare.Trainings._process", train)
     with pytest.raises(TrainingError, match="was changed meanwhile, so variants would not be alike"):
         compare(recipe, ["model.attention.score=additive,dot"], 1, "2s", tmp_path / "c", lambda _: None)
+
+
+def test_trainings_side_by_side_give_what_they_give_one_by_one(tmp_path: Path) -> None:
+    recipe = tmp_path / "tiny.toml"
+    recipe.write_text(TINY)
+    command: list[str | Path] = ["compare", recipe, "--vary", "model.attention.score=additive,dot"]
+    command += ["--seeds", "1", "--budget", "7steps"]
+    tables = []
+    for jobs in ("1", "3"):
+        done = heedful(*command, "--jobs", jobs, "--out", tmp_path / jobs)
+        assert done.returncode == 0, done.stderr
+        rows = json.loads((tmp_path / jobs / "compare.json").read_text())
+        tables.append([(row["name"], row["figures"], row["steps"]) for row in rows])
+    assert tables[0] == tables[1]
+    assert "7steps of training each, 3 side by side" in (tmp_path / "3" / "compare.md").read_text()
+    wrong = refused(*command[:4], "--budget", "2s", "--jobs", "2", "--out", tmp_path / "d")
+    assert "trainings side by side take time from one another; give updates" in wrong
+
+
+def test_one_that_fails_stops_those_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import sys, time\ntime.sleep(0 if 'a=1' in sys.argv else 600)\nsys.exit('no such thing')\n"
+    )
+    recipe = tmp_path / "tiny.toml"
+    recipe.write_text(TINY)
+    trainings = Trainings(recipe, Budget(steps=1), 2)
+    monkeypatch.setattr("heedful.studies.compare.COMMAND", [sys.executable, str(script)])
+    todo = [(Variant(f"a={n}", (f"a={n}",)), 1, tmp_path / str(n)) for n in (2, 1, 3)]
+    with pytest.raises(TrainingError, match="a=1, seed 1 could not be trained:\nno such thing"):
+        list(trainings.run(todo))
+    assert not trainings.running

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -139,3 +140,69 @@ def test_other_verbs_say_which_is_meant(model: Path, tmp_path: Path) -> None:
     said = refused("trace", "a b", "-m", model, "--target", "positiv", "-o", tmp_path / "o.json")
     assert 'did you mean "positive"?' in said
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def sentences(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Texts of two to four sentences, one of which says what the text is held to be."""
+    folder, rng = tmp_path_factory.mktemp("sentences"), Random(1)
+    words = {"kind": "good great lovely".split(), "unkind": "bad poor awful".split()}
+
+    def said(chosen: str) -> str:
+        filler = [rng.choice("the we they film soup saw near today again was".split()) for _ in range(5)]
+        return " ".join([*filler[: rng.randint(2, 5)], *([chosen] if chosen else []), rng.choice(".!")])
+
+    for split, count in (("train", 1500), ("valid", 100), ("test", 200)):
+        lines = []
+        for _ in range(count):
+            label, many = rng.choice(sorted(words)), rng.randint(2, 4)
+            at, chosen = rng.randrange(many), rng.choice(words[label])
+            lines.append(" ".join(said(chosen if i == at else "") for i in range(many)) + f"\t{label}\n")
+        (folder / f"{split}.tsv").write_text("".join(lines))
+    (folder / "r.toml").write_text(
+        '[task]\nkind = "classify"\n[data]\ntrain = ["train.tsv"]\nvalid = ["valid.tsv"]\n'
+        'test = ["test.tsv"]\n'
+        '[model]\npreset = "classify-sentences"\nembedding = 16\n[model.encoder]\nhidden = 16\n'
+        "[training]\nepochs = 4\nbatch_tokens = 800\nrate = 0.01\nthreads = 1\n"
+    )
+    done = heedful("train", folder / "r.toml", "--out", folder / "m")
+    assert done.returncode == 0, done.stderr
+    return folder / "m"
+
+
+def test_words_then_sentences(sentences: Path, tmp_path: Path) -> None:
+    """Trained, measured, asked, traced and drawn by the verbs of all others."""
+    done = heedful("evaluate", "-m", sentences, "--json")
+    assert json.loads(done.stdout)["metrics"][0]["value"] >= 95, done.stderr
+    done = heedful("measure", "-m", sentences, "--limit", "60", "--json")
+    tests = json.loads(done.stdout)["tests"]
+    assert tests["outputs"]["as it is"] >= 95, done.stderr
+    assert tests["words"]["decisions"] == 60
+    text, path = "we saw the soup . near the awful film ! again .", tmp_path / "t.json"
+    found = json.loads(heedful("classify", "-m", sentences, "--json", stdin=text).stdout)
+    assert found["label"] == "unkind"
+    assert sum(found["weights"]) == pytest.approx(1, abs=1e-5)
+    done = heedful("trace", text, "-m", sentences, "--replay", "--detail", "full", "-o", path)
+    assert done.returncode == 0, done.stderr
+    trace = Trace.load(path)
+    assert trace.looks().through == "enc.words"
+    assert np.flatnonzero(trace.weights()[0, 0]).tolist() == [4, 9, 11], "sentences are read at their ends"
+    assert trace.matrix()[0, :12].tolist() == pytest.approx(found["weights"], abs=1e-5)
+    assert trace.checks is not None
+    for what in ("row_sum", "score", "softmax", "context", "said", "output"):
+        assert getattr(trace.checks, what) < 1e-5, what
+    for picture in ("t.png", "t.html"):
+        assert heedful("show", path, "-o", tmp_path / picture).returncode == 0
+    assert "awful" in heedful("show", path).stdout
+    done = heedful("trace", text, "-m", sentences, "--set", "onehot:position=0", "-o", path)
+    assert (done.returncode, "may not be read" in done.stderr) == (2, True)
+    for edit in ("uniform@enc.words", "permute@enc.words", "zero@enc.words:step=4,position=3"):
+        done = heedful(
+            "trace", text, "-m", sentences, "--set", edit, "--replay", "--detail", "full", "-o", path
+        )
+        assert done.returncode == 0, done.stderr
+        checks = Trace.load(path).checks
+        assert checks is not None
+        assert max(checks.softmax or 0, checks.context or 0, checks.said or 0, checks.output or 0) < 1e-5, (
+            edit
+        )

@@ -11,6 +11,7 @@ import torch
 from heedful.config import load_recipe
 from heedful.config.presets import CLASSIFIERS
 from heedful.data.readers import world_pairs
+from heedful.data.tokenizer import END, UNK
 from heedful.errors import DataError, HeedfulError, ModelError
 from heedful.tasks.classify import KIND, ClassifyTask, Labeller, learn
 from heedful.tasks.folder import open_model
@@ -144,6 +145,22 @@ def test_recipes_that_do_not_fit_together(tmp_path: Path) -> None:
             ["model.preset=classify-mean", "model.classifier.form=zhou"],
             'needs classifier.pooling = "attention"',
         ),
+        (["model.preset=classify-sentences", "model.encoder.kind=conv"], "are read by recurrence"),
+        (
+            ["model.preset=classify-sentences", "model.classifier.query=final"],
+            'take classifier.query = "lear',
+        ),
+        (["model.preset=classify-sentences", "model.attention.heads=2"], "not with attention.heads"),
+        (["model.preset=classify-sentences", "model.classifier.neighbours=1"], "nor with classifier.neig"),
+        (['model.classifier.sentences=[" "]'], "a mark is empty"),
+        (
+            [
+                "model.preset=classify-sentences",
+                "model.classifier.pooling=max",
+                "model.attention.coverage=true",
+            ],
+            "nothing to remember",
+        ),
         (["tokenizer.shared=true"], "labels are taken as they are"),
         (["data.split_by=target"], "each label would be in one split only"),
         (["training.metric=exact"], 'of labels that is "accuracy"'),
@@ -173,6 +190,8 @@ def test_every_preset_learns_some_texts_by_heart(name: str, tmp_path: Path) -> N
     sizes = ["model.embedding=16", "model.encoder.hidden=16", "model.encoder.feedforward=32"]
     rate = ["training.rate=0.02", "training.epochs=40", "training.batch_tokens=90", "training.threads=1"]
     plain = ["model.dropout=0.0", "model.classifier.dropout=0.0", "training.validate_every=1000"]
+    if name == "classify-sentences":
+        plain.append('model.classifier.sentences=["was", "is", "felt", "looked"]')
     plan = load_recipe(path, [f"model.preset={name}", *sizes, *rate, *plain, "training.warmup=10"]).recipe
     assert plan.data.world is not None
     texts = world_pairs(plan.data.world)["train"]
@@ -180,3 +199,21 @@ def test_every_preset_learns_some_texts_by_heart(name: str, tmp_path: Path) -> N
     torch.manual_seed(1)
     outcome = train(task, KIND.build(plan, task.words), plan.training, tmp_path)
     assert outcome.best.figures["accuracy"] >= 95, outcome.best.figures
+
+
+def test_texts_without_sentences_are_said(tmp_path: Path) -> None:
+    said = refused(tmp_path, "model.preset=classify-sentences")
+    assert "no word of the texts ends with . or ! or ?" in said
+
+
+@pytest.mark.parametrize("kind", ["word", "bpe", "character"])
+def test_marks_are_what_people_write(tmp_path: Path, kind: str) -> None:
+    """Whatever a tokeniser calls them; special tokens, which have marks in their names, end nothing."""
+    text = "好 。 坏 > 好 。\tpos\n坏 … 好 >\tneg\n"
+    marks = 'model.classifier.sentences=["。", ">"]'
+    opened, _ = trained(
+        tmp_path, "model.preset=classify-sentences", f"tokenizer.kind={kind}", marks, train=text, valid=text
+    )
+    found = opened.model.get_buffer("marks").nonzero().flatten().tolist()
+    assert {opened.words.source.shown(i)[-1] for i in found if i != END} == {"。", ">"}
+    assert UNK not in found

@@ -52,7 +52,13 @@ threads = 1
 CONTIGUOUS = ("data.reading.protocol=contiguous", "data.reading.window=8", "data.reading.lead=5")
 KINDS: dict[str, tuple[str, ...]] = {
     "lstmn": (),
-    "slot": ("model.reader.zero_slot=true", "model.reader.layers=2", "model.embedding=10"),
+    "slot": (
+        "model.reader.zero_slot=true",
+        "model.reader.recency=true",
+        "model.reader.layers=2",
+        "model.embedding=10",
+    ),
+    "two-step": ("model.reader.common=20", "model.reader.recency=true"),
     "lstm": ("model.reader.kind=lstm",),
     "transformer": ("model.reader.kind=transformer", "model.reader.layers=2", "training.rate=0.01"),
     "running": CONTIGUOUS,
@@ -105,7 +111,7 @@ def nats(opened: ReaderModel, given: list[int], wanted: list[int]) -> list[float
     return [-float(row.log_softmax(-1)[i]) for row, i in zip(scores, wanted, strict=True)]
 
 
-@pytest.mark.parametrize("name", ["lstmn", "slot", "lstm", "transformer", "letters"])
+@pytest.mark.parametrize("name", ["lstmn", "slot", "two-step", "lstm", "transformer", "letters"])
 def test_perplexity_is_of_every_line_by_itself(models: dict[str, Path], name: str) -> None:
     opened, found = open_model(models[name]), measured(models[name])
     every: list[list[float]] = []
@@ -239,7 +245,7 @@ def test_a_reader_is_no_translator(models: dict[str, Path]) -> None:
     assert "was trained to read; use heedful read" in refused("translate", "-m", models["lstm"], stdin="a\n")
 
 
-@pytest.mark.parametrize("name", ["lstmn", "slot", "transformer", "running"])
+@pytest.mark.parametrize("name", ["lstmn", "slot", "two-step", "transformer", "running"])
 def test_a_trace_holds_what_was_read_and_can_be_computed_again(
     models: dict[str, Path], home: Path, name: str
 ) -> None:
@@ -362,6 +368,9 @@ def test_the_texts_own_unknown_word_stands_for_all_of_them(home: Path) -> None:
 
 
 WRONG = {
+    "is over all words at once": ("model.reader.common=9", "training.smoothing=0.1"),
+    "not in one long text": ("model.reader.recency=true", *CONTIGUOUS),
+    "places need training.precision": ("model.reader.recency=true", "training.precision=bf16-mixed"),
     'task.kind = "read": give a preset such as read-lstmn': ("model.preset=bigru-gru", "model.reader="),
     'tie = "all": a reader has one vocabulary': ("model.tie=all", "tokenizer.shared=true"),
     "encoder: a reader has no such part": ("model.encoder.layers=2",),
@@ -434,3 +443,5 @@ def test_a_reader_is_taught_more(models: dict[str, Path], home: Path) -> None:
     assert all((mine[name] - theirs[name]).abs().max() < 1e-6 for name in theirs)
     wrong = refused("train", home / "r.toml", first, "model.reader.hidden=13", "--out", home / "wrong")
     assert "model.reader.hidden: 12 -> 13" in wrong
+    wrong = refused("train", home / "r.toml", first, "model.reader.common=20", "--out", home / "wrong")
+    assert "foresees with model.reader.common = 0, this recipe with 20" in wrong

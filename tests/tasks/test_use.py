@@ -136,6 +136,27 @@ def test_evaluate_measures_and_compares(models: tuple[Path, Path], tmp_path: Pat
     assert shown.returncode == 0, shown.stderr
     assert "exact match" in shown.stdout
     assert "no such metric" in refused("evaluate", "-m", models[0], "--metric", "blue")
+    wrong = refused("evaluate", "-m", models[0], "--length-penalty", "-1")
+    assert "alpha = -1.0" in wrong
+
+
+def test_a_length_penalty_makes_outputs_longer(models: tuple[Path, Path]) -> None:
+    words: list[str | Path] = [
+        "evaluate",
+        "-m",
+        models[0],
+        "--beam",
+        "6",
+        "--metric",
+        "length-ratio",
+        "--json",
+    ]
+    found = []
+    for alpha in ("0", "5"):
+        done = heedful(*words, "--length-penalty", alpha)
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads(done.stdout)["metrics"][0]["value"])
+    assert found[0] < found[1]
 
 
 def test_a_long_file_has_a_bar_on_a_terminal_and_only_there(

@@ -43,6 +43,26 @@ def test_it_all_follows_from_the_parameters(tmp_path: Path, preset: str, changes
         assert any(looks.kind == kind for looks in trace.sites) == (encoder in f"{preset} {changes}")
 
 
+@pytest.mark.parametrize("edit", ["mask-head@enc.words:head=0", "zero@enc.words:step=2,position=2"])
+def test_sentences_stay_sentences_when_nothing_of_them_is_read(tmp_path: Path, edit: str) -> None:
+    config = labels.preset("classify-sentences", classifier__pooling="max")
+    opened = labels.folder(tmp_path / "m", config)
+    trace = trace_text(opened, Wanted("soup dull soup was never dull today", "full", edits=(edit_of(edit),)))
+    checks = replayed(trace, tmp_path / "m").checks
+    assert checks is not None
+    for value in (checks.softmax, checks.context, checks.said, checks.output):
+        assert value is not None
+        assert value < CLOSE
+
+
+def test_a_site_cannot_go_through_itself(tmp_path: Path) -> None:
+    trace = trace_text(labels.folder(tmp_path / "m", labels.preset("classify-sentences")), Wanted(LINE))
+    tree = trace.model_dump(by_alias=True)
+    tree["sites"][1]["through"] = "pool"
+    with pytest.raises(ValueError, match="cannot read through pool"):
+        Trace.model_validate(tree)
+
+
 def test_one_wrong_number_is_seen(tmp_path: Path) -> None:
     opened = labels.folder(tmp_path / "m", labels.preset("classify-final"))
     trace = trace_text(opened, Wanted(LINE))

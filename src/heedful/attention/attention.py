@@ -22,6 +22,7 @@ from heedful.attention.placements import Global, Place, Placement
 from heedful.attention.scores import Additive, CoverageAdditive, Dot, General, Score
 from heedful.attention.types import (
     EMPTY,
+    OPEN,
     PLAIN,
     Carry,
     Detail,
@@ -148,7 +149,7 @@ class Attention(nn.Module):
             context = self._fused(split, memory, allowed)
             return self._joined(context, allowed.any(dim=-1)), Look(None), carry
         quick = self._unwatched(split, memory, detail, watch)
-        if quick and self.plain_additive:
+        if quick and allow is None and self.plain_additive:
             context, weights = self._additive(split, memory, keep)
             return context, Look(None if detail is Detail.NONE else weights), carry
         if quick and self._soft_dots:
@@ -274,7 +275,8 @@ class Attention(nn.Module):
         watch: Watch,
     ) -> Tensor:
         assert watch.edit is not None
-        override = watch.edit(self.site.id, Look(weights, scores, extra), at)
+        given = {**extra, OPEN: allowed.expand_as(weights)}
+        override = watch.edit(self.site.id, Look(weights, scores, given), at)
         if override is None:
             return weights
         fits(f"the edit at {self.site.id}", override.weights.shape, "this look", weights.shape)

@@ -14,6 +14,7 @@ from torch import Tensor
 from heedful.errors import ShapeError
 
 Carry = Mapping[str, Tensor]
+OPEN = "open"  # an extra for edits: what each query may read
 EMPTY: Mapping[str, Tensor] = MappingProxyType({})
 
 

@@ -301,6 +301,7 @@ def evaluate(
     split: Split = "test",
     metric: Annotated[list[str] | None, typer.Option("--metric", help="May be given several times.")] = None,
     beam: BeamSize = None,
+    alpha: Alpha = None,
     against: Annotated[
         Path | None, typer.Option(help="Another model, to be compared by paired bootstrap.")
     ] = None,
@@ -313,9 +314,15 @@ def evaluate(
 ) -> None:
     """Measure a model: metrics with signatures, quality by source length and by place."""
     from heedful.cli.evaluate import run
+    from heedful.config import check_decoding
     from heedful.tasks.kind import Question
 
-    how = {} if beam is None else {"method": "beam" if beam > 1 else "greedy", "beam": beam}
+    how: dict[str, object] = (
+        {} if beam is None else {"method": "beam" if beam > 1 else "greedy", "beam": beam}
+    )
+    if alpha is not None:
+        how["alpha"] = alpha
+    check_decoding(how)
     run(model or [], Question(data or [], split, metric or [], how, int8, threads, gallery), against, json)
 
 
@@ -333,6 +340,7 @@ def compare(
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Trainings of each variant.")] = 3,
     budget: Annotated[str, typer.Option(help="Of each training: 90s, 10m, 1h; or 2000steps.")] = "10m",
+    jobs: Annotated[int, typer.Option(min=1, help="Trainings side by side, which share the cores.")] = 1,
     out: Annotated[Path, typer.Option("-o", "--out", help="Where all of it goes.", show_default=False)],
 ) -> None:
     """Compare variants fairly: same data order, equal budget, cost beside quality."""
@@ -342,7 +350,7 @@ def compare(
     from heedful.studies.compare import markdown
 
     console = Console(stderr=True, highlight=False)
-    rows = run(recipe, vary or [], seeds, budget, out, console.print, variant or [])
+    rows = run(recipe, vary or [], seeds, budget, out, console.print, variant or [], jobs)
     print(markdown(rows), end="")
 
 

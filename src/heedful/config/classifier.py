@@ -28,6 +28,10 @@ class ClassifierConfig(Section):
     form: Literal["plain", "zhou"] = Field(
         "plain", description="zhou: directions are added, keys and what was read pass a tanh (Zhou 2016)"
     )
+    sentences: list[str] = Field(
+        [],
+        description="marks that end a sentence: words are read within theirs, then sentences (Yang 2016)",
+    )
     dropout: Share = Field(0.3, description="share dropped of the one vector")
     word_dropout: Share = Field(0.0, description="share of words that training reads as unknown")
     neighbours: float = Field(
@@ -61,6 +65,8 @@ def pooling_misfits(model: ModelConfig) -> Iterator[str]:
         yield "tie, copying: a classifier writes no words"
     if classifier.neighbours and not (encoder.kind in RECURRENT and encoder.bidirectional):
         yield "classifier.neighbours: needs a recurrent encoder that reads from both ends"
+    if classifier.sentences:
+        yield from _sentence_misfits(model)
     if classifier.pooling != "attention":
         if classifier.form == "zhou":
             yield 'classifier.form = "zhou": needs classifier.pooling = "attention"'
@@ -77,6 +83,26 @@ def pooling_misfits(model: ModelConfig) -> Iterator[str]:
                 'classifier.form = "zhou": needs a recurrent encoder that reads from both ends, '
                 'classifier.query = "learned" and attention.heads = 0'
             )
+
+
+def _sentence_misfits(model: ModelConfig) -> Iterator[str]:
+    classifier, encoder, attention = model.classifier, model.encoder, model.attention
+    assert classifier is not None
+    if not all(mark.strip() for mark in classifier.sentences):
+        yield "classifier.sentences: a mark is empty"
+    if encoder.kind not in RECURRENT:
+        yield f'classifier.sentences: words and sentences are read by recurrence, not by "{encoder.kind}"'
+    if classifier.pooling == "last" or (classifier.pooling == "attention" and classifier.query == "final"):
+        yield 'classifier.sentences: take classifier.query = "learned", or the mean or the maximum'
+    if classifier.form == "zhou" or classifier.neighbours:
+        yield 'classifier.sentences: not with classifier.form = "zhou", nor with classifier.neighbours'
+    if attention.heads or attention.score == "location" or not attention.read_end:
+        yield (
+            "classifier.sentences: not with attention.heads, a score by location or"
+            " attention.read_end = false"
+        )
+    if classifier.pooling != "attention":  # else it is asked for all looks
+        yield from _look_misfits(model)
 
 
 def _look_misfits(model: ModelConfig) -> Iterator[str]:

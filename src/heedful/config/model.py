@@ -48,6 +48,7 @@ PresetName = Literal[
     "classify-learned",
     "classify-heads",
     "classify-zhou",
+    "classify-sentences",
     "classify-transformer",
     "classify-lstmn",
     "classify-mean",

@@ -178,6 +178,12 @@ CLASSIFIERS: Mapping[str, Mapping[str, Any]] = {
         "classifier": {"pooling": "attention", "query": "learned"},
         "attention": {"score": "scaled-dot", "heads": 4},
     },
+    # Yang 2016, both levels: the words of each sentence, then the sentences.
+    "classify-sentences": {
+        "encoder": _GRU,
+        "classifier": {"pooling": "attention", "query": "learned", "sentences": [".", "!", "?"]},
+        "attention": {"score": "additive"},
+    },
     # Zhou 2016: directions are added, `softmax(w' tanh(h_i))`, and what was read passes a tanh.
     "classify-zhou": {
         "encoder": _LSTM,

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt
 
 from heedful.config.section import Section, Share
 
 if TYPE_CHECKING:
     from heedful.config.model import ModelConfig
     from heedful.config.schema import Recipe
+
+
+WIDE = ("32-true", "64-true")
 
 
 class ReadingConfig(Section):
@@ -38,6 +41,10 @@ class ReaderConfig(Section):
     zero_slot: bool = Field(
         False, description="lstmn: the tape begins with an empty slot, as in the released code"
     )
+    recency: bool = Field(
+        False,
+        description="lstmn: slots know their place, and looks begin at the last one (not in Cheng 2016)",
+    )
     skip: bool = Field(False, description="lstmn: words enter every layer, not only the lowest (Graves 2013)")
     tape: PositiveInt = Field(
         128, description="lstmn, contiguous: slots that go from window to window, at most"
@@ -46,6 +53,10 @@ class ReaderConfig(Section):
         True, description="dropout chooses once for all words of a sentence or window (Gal 2016)"
     )
     word_dropout: Share = Field(0.0, description="share of words whose vectors are dropped whole in training")
+    common: NonNegativeInt = Field(
+        0,
+        description="foresee in two steps: one of so many most common words, or which of the rest; 0: in one",
+    )
     heads: PositiveInt = Field(4, description="transformer: heads of its self-attention")
     feedforward: PositiveInt = Field(1200, description="transformer: inner width of each layer")
     inner_dropout: float = Field(
@@ -89,6 +100,7 @@ def reading_misfits(recipe: Recipe) -> Iterator[str]:
         return
     if recipe.model.reader is None:
         yield 'task.kind = "read": give a preset such as read-lstmn, or a section [model.reader]'
+    yield from _place_misfits(recipe)
     for split in ("train", "valid", "test"):
         if len(getattr(data, split)) > 1:
             yield f"data.{split}: a reader reads one file of text, a sentence a line; two were given"
@@ -98,3 +110,15 @@ def reading_misfits(recipe: Recipe) -> Iterator[str]:
         yield "tokenizer.target_kind, dropout: a reader has one text, and cuts it always alike"
     if recipe.training.sampling or recipe.training.even:
         yield "training.sampling, training.even: a reader writes no words"
+
+
+def _place_misfits(recipe: Recipe) -> Iterator[str]:
+    reader, reading, training = recipe.model.reader, recipe.data.reading, recipe.training
+    if reader is None:
+        return
+    if training.smoothing and reader.common:
+        yield "training.smoothing: is over all words at once; not with model.reader.common"
+    if reader.recency and reading is not None and reading.protocol == "contiguous":
+        yield "model.reader.recency: places are counted from the beginning of a line; not in one long text"
+    if reader.recency and training.precision not in WIDE:
+        yield f"model.reader.recency: places need training.precision = {' or '.join(WIDE)}"

@@ -14,7 +14,8 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional as F
 
-from heedful.layers.readout import Output
+from heedful.errors import ShapeError
+from heedful.layers.readout import Output, TwoStepOutput
 from heedful.native import agreed, entropy
 from heedful.native.once import given_away
 
@@ -57,10 +58,33 @@ def linear_entropy(
         logp = output(said).log_softmax(dim=-1)
         plain = -logp.gather(-1, gold[:, None]).squeeze(-1)
         return ((1 - smoothing) * plain - smoothing * logp.mean(dim=-1)).sum(), plain.detach()
+    if isinstance(output, TwoStepOutput):
+        return _two_step_entropy(said, output, gold, smoothing)
+    return _entropy_of(said, output.weight, output.bias, gold, smoothing)
+
+
+def _entropy_of(
+    said: Tensor, weight: Tensor, bias: Tensor, gold: Tensor, smoothing: float
+) -> tuple[Tensor, Tensor]:
     total, plain = _LinearEntropy.apply(  # type: ignore[no-untyped-call]
-        said.contiguous(), output.weight, output.bias, gold.contiguous(), smoothing
+        said.contiguous(), weight.contiguous(), bias.contiguous(), gold.contiguous(), smoothing
     )
     return total, plain
+
+
+def _two_step_entropy(
+    said: Tensor, output: TwoStepOutput, gold: Tensor, smoothing: float
+) -> tuple[Tensor, Tensor]:
+    """The second step is asked of those positions alone whose word is none of the common ones."""
+    if smoothing:
+        raise ShapeError("an output in two steps has no smoothing over all words")
+    first, second = output.steps()
+    rare = gold >= output.common
+    total, plain = _entropy_of(said, *first, gold.clamp(max=output.common), 0.0)
+    if not rare.any():
+        return total, plain
+    more, which = _entropy_of(said[rare], *second, gold[rare] - output.common, 0.0)
+    return total + more, plain.index_put((rare,), which, accumulate=True)
 
 
 class _AgreedEntropy(Function):

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from heedful.attention import PLAIN, Additive, Detail, Look, Memory, Tape, Watch
+from heedful.attention.tape import asked_from, stands_at
 from heedful.config import EncoderConfig
 from heedful.layers.dropout import Dropout
 from heedful.layers.modules import Modules
@@ -45,10 +46,17 @@ class LSTMNCell(nn.Module):
     """`[i f o g] = W [h~_t; x_t]`, `m_t = f * m~_t + i * g`, `h_t = o * tanh m_t`."""
 
     def __init__(
-        self, input: int, hidden: int, *, recall: bool = True, zero_slot: bool = False, site: str = "tape"
+        self,
+        input: int,
+        hidden: int,
+        *,
+        recall: bool = True,
+        zero_slot: bool = False,
+        recency: bool = False,
+        site: str = "tape",
     ) -> None:
         super().__init__()
-        self.tape = Tape(input, hidden, recall=recall, zero_slot=zero_slot, site=site)
+        self.tape = Tape(input, hidden, recall=recall, zero_slot=zero_slot, recency=recency, site=site)
         self.gates = nn.Linear(hidden + input, 4 * hidden)
 
     def start(self, x: Float[Tensor, "batch input"]) -> TapeState:
@@ -94,7 +102,7 @@ class LSTMN(nn.Module):
     `dropout`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one argument per independent choice
         self,
         input: int,
         hidden: int,
@@ -102,6 +110,7 @@ class LSTMN(nn.Module):
         *,
         recall: bool = True,
         zero_slot: bool = False,
+        recency: bool = False,
         skip: bool = False,
         dropout: nn.Module | None = None,
         site: str = "tape",
@@ -110,7 +119,9 @@ class LSTMN(nn.Module):
         self.hidden, self.skip = hidden, skip
         widths = [input, *[hidden + input if skip else hidden] * (layers - 1)]
         self.cells = Modules(
-            LSTMNCell(width, hidden, recall=recall, zero_slot=zero_slot, site=f"{site}.{depth}")
+            LSTMNCell(
+                width, hidden, recall=recall, zero_slot=zero_slot, recency=recency, site=f"{site}.{depth}"
+            )
             for depth, width in enumerate(widths)
         )
         self.dropout = Dropout(0.0) if dropout is None else dropout
@@ -215,17 +226,24 @@ def _at_once(cell: LSTMNCell, x: Tensor, keep: Tensor, begun: TapeState, watch: 
     gates = cell.gates.weight.view(4, hidden, -1)[[0, 1, 3, 2]].flatten(end_dim=1)
     bias = cell.gates.bias.view(4, hidden)[[0, 1, 3, 2]].flatten()
     ask = score.query.weight
-    past = torch.cat([gates[:, :hidden], ask[:, width:]]) if tape.recall else gates[:, :hidden]
+    recall = ask[:, width : width + hidden]
+    past = torch.cat([gates[:, :hidden], recall]) if tape.recall else gates[:, :hidden]
     query = x @ ask[:, :width].T
-    if tape.recall and begun.tape.keep.shape[1] > tape.slots:  # in the first one, too
-        first = query[:, :1] + (begun.summary @ ask[:, width:].T)[:, None]
+    count = begun.tape.keep.shape[1] - tape.slots
+    steps = range(count, count + x.shape[1])
+    place = x.new_zeros(len(steps), len(score.v))
+    if tape.recency:
+        query = query + x.new_tensor([asked_from(step) for step in steps])[:, None] * ask[:, -1]
+        place = x.new_tensor([stands_at(step) for step in steps])[:, None] * score.key.weight[:, -1]
+    if tape.recall and count:  # in the first one, too
+        first = query[:, :1] + (begun.summary @ recall.T)[:, None]
         query = torch.cat([first, query[:, 1:]], dim=1)
     taped = tape_steps(
         Begun(begun.tape.keys[:, :, 0], begun.tape.values[:, :, 0], begun.tape.keep),
         keep,
         query,
         nn.functional.linear(x, gates[:, hidden:], bias),
-        Weights(past.contiguous(), score.key.weight, score.v),
+        Weights(past.contiguous(), score.key.weight[:, :hidden], score.v, place),
     )
     real = keep[:, :, None]
     weights = None

@@ -31,6 +31,31 @@ class Output(nn.Module):
         return nn.functional.linear(x, self.weight, self.bias)
 
 
+class TwoStepOutput(Output):
+    """Two steps (Goodman 2001): one of the `common` words or none of them; then, among the rest, which.
+
+    Ids follow how common words are, so the second step is seldom needed; a word's probability is exact all
+    the same: `p(w)` of the first step for a common one, `p(rest) p(w | rest)` else.
+    """
+
+    def __init__(self, width: int, vocabulary: int, common: int, tied: nn.Embedding | None = None) -> None:
+        super().__init__(width, vocabulary, tied)
+        self.common = common
+        self.rest = nn.Parameter(torch.zeros(1, width))
+        self.rest_bias = nn.Parameter(torch.zeros(1))
+
+    def steps(self) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """Weights and biases of the first step, the rest as its last row, and of the second."""
+        cut = self.common
+        first = torch.cat([self.weight[:cut], self.rest]), torch.cat([self.bias[:cut], self.rest_bias])
+        return first, (self.weight[cut:], self.bias[cut:])
+
+    def forward(self, x: Float[Tensor, "*row width"]) -> Float[Tensor, "*row vocab"]:
+        """Log-probabilities, which are scores too."""
+        first, second = (nn.functional.linear(x, *step).log_softmax(dim=-1) for step in self.steps())
+        return torch.cat([first[..., :-1], first[..., -1:] + second], dim=-1)
+
+
 class ReadOut(nn.Module):
     """Six read-outs over the parts that are there (a model without attention has no context).
 

@@ -21,7 +21,7 @@ from heedful.native import additive, additive_back, lstm, lstm_back
 
 
 class Begun(NamedTuple):
-    """What there is before the first step; no gradient goes back into it."""
+    """What there is before the first step. Gradients go back into keys alone: an empty slot's knows its place."""
 
     keys: Float[Tensor, "batch slot score"]
     values: Float[Tensor, "batch slot both"]  # hidden states and cells side by side
@@ -34,6 +34,7 @@ class Weights(NamedTuple):
     past: Float[Tensor, "rows hidden"]
     key: Float[Tensor, "score hidden"]
     v: Float[Tensor, "score"]
+    place: Float[Tensor, "step score"]  # what a slot's key has of its place
 
 
 @dataclass
@@ -56,10 +57,17 @@ class _Parts:
 class _Tape(Function):
     @staticmethod
     def forward(
-        ctx: Any, begun: Begun, keep: Tensor, query: Tensor, gates: Tensor, *weights: Tensor
+        ctx: Any,
+        keys: Tensor,
+        values: Tensor,
+        begun: Tensor,
+        keep: Tensor,
+        query: Tensor,
+        gates: Tensor,
+        *weights: Tensor,
     ) -> tuple[Tensor, ...]:
-        past, key, v = weights
-        p = _laid_out(begun, keep, query, gates, Weights(past, key, v))
+        past, key, v, place = weights
+        p = _laid_out(Begun(keys, values, begun), keep, query, gates, Weights(past, key, v, place))
         hidden = past.shape[1]
         recall = len(past) > 4 * hidden
         out, cell = p.before.new_empty(2, *p.before.shape)
@@ -75,6 +83,7 @@ class _Tape(Function):
             slot = p.slots + t
             p.values[:, slot, :hidden], p.values[:, slot, hidden:] = out[t], cell[t]
             torch.mm(out[t], key.T, out=p.keys[:, slot])
+            p.keys[:, slot] += place[t]
         ctx.parts = p
         # other handles on the same numbers: a node that held its own outputs would never be freed
         rest = tuple(x.detach() for x in (p.weights, p.context, p.keys, p.values))
@@ -110,7 +119,9 @@ class _Tape(Function):
         past = into_past.flatten(end_dim=1).T @ summaries
         written = p.values[:, p.slots :, :hidden].flatten(end_dim=1)
         key = into_keys[:, p.slots :].flatten(end_dim=1).T @ written
-        return None, None, p.query, p.gates, past, key, into_v.sum(dim=0)
+        place = into_keys[:, p.slots :].sum(dim=0)
+        empty = into_keys[:, : p.slots]
+        return empty, None, None, None, p.query, p.gates, past, key, into_v.sum(dim=0), place
 
 
 def _laid_out(begun: Begun, keep: Tensor, query: Tensor, gates: Tensor, w: Weights) -> _Parts:
@@ -156,7 +167,7 @@ def tape_steps(
 ) -> Taped:
     """Run the loop: `query` and `gates` (in, forget, new, out) are what words bring. Padding comes last."""
     hidden, looks, read, keys, values = _Tape.apply(  # type: ignore[no-untyped-call]
-        begun, keep, query.transpose(0, 1), gates.transpose(0, 1), *weights
+        *begun, keep, query.transpose(0, 1), gates.transpose(0, 1), *weights
     )
     hidden, looks, read = (x.transpose(0, 1) for x in (hidden, looks, read))
     return Taped(hidden, looks, read, keys, values)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from jaxtyping import Float
 from torch import Tensor
 
@@ -17,9 +19,9 @@ def build(config: ModelConfig, source_size: int, target_size: int) -> Seq2Seq:
     return Seq2Seq(config, source_size, target_size)
 
 
-def build_classifier(config: ModelConfig, words: int, labels: int) -> Classifier:
-    """The same for texts and labels."""
-    return Classifier(config, words, labels)
+def build_classifier(config: ModelConfig, words: int, labels: int, marks: Sequence[int] = ()) -> Classifier:
+    """The same for texts and labels; `marks` are the words that end a sentence."""
+    return Classifier(config, words, labels, marks)
 
 
 def build_recommender(config: ModelConfig, counts: Float[Tensor, "item"]) -> Recommender | Popularity:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -12,9 +12,10 @@ from torch import Tensor, nn
 from heedful.attention import PLAIN, Look, Watch
 from heedful.config import ModelConfig
 from heedful.data.labels import LabelBatch
-from heedful.data.tokenizer import UNK
+from heedful.data.tokenizer import END, UNK
 from heedful.layers.dropout import Dropout
 from heedful.layers.embedding import word_vectors
+from heedful.layers.hierarchy import WORDS, SentenceEncoder, sentence_ends
 from heedful.layers.modules import must
 from heedful.layers.neighbours import Neighbours
 from heedful.layers.pooling import POOL, Asked, Pooling
@@ -33,13 +34,26 @@ class Judged(NamedTuple):
     read: Read
     asked: Asked | None
 
+    @property
+    def weights(self) -> Float[Tensor, "batch key"] | None:
+        """What each word weighed, the mean over heads; with sentences, its share of what its own did."""
+        look = self.looks.get(POOL)
+        if look is None or look.weights is None:
+            return None
+        pooled = look.weights[:, 0].mean(dim=1)
+        inside = self.looks[WORDS].weights if WORDS in self.looks else None
+        return pooled if inside is None else (pooled[:, None] @ inside.mean(dim=2))[:, 0]
+
 
 class Classifier(nn.Module):
     """Reads a text, makes one vector of it, and says which label it has."""
 
-    def __init__(self, config: ModelConfig, words: int, labels: int) -> None:
+    def __init__(self, config: ModelConfig, words: int, labels: int, marks: Sequence[int] = ()) -> None:
+        """`marks`: words that end a sentence."""
         super().__init__()
         self.config = config
+        self.register_buffer("marks", torch.zeros(words, dtype=torch.bool), persistent=False)
+        self.get_buffer("marks")[[END, *marks]] = True
         self.embedding = word_vectors(words, config.embedding)
         self.dropout = Dropout(config.dropout)
         self.encoder = build_encoder(config, words)
@@ -55,6 +69,16 @@ class Classifier(nn.Module):
         return (*own_sites(self.encoder), *self.pooling.sites)
 
     @property
+    def sentences(self) -> bool:
+        """Are words read within sentences?"""
+        return isinstance(self.encoder, SentenceEncoder)
+
+    @property
+    def weighing(self) -> frozenset[str]:
+        """The sites that say how much each word weighed."""
+        return frozenset(site.id for site in self.sites if site.kind == "pool")
+
+    @property
     def alignment(self) -> str | None:
         """The site of the usual picture; None for those that weigh nothing."""
         return POOL if self.pooling.sites else None
@@ -66,8 +90,13 @@ class Classifier(nn.Module):
 
     def read(self, batch: LabelBatch, watch: Watch = PLAIN) -> Read:
         """What the encoder makes of the texts."""
-        words = self.embedding(self._some_unknown(batch.source.ids))
-        read = read_words(self.encoder, self.dropout(words), self.readable(batch), watch)
+        words = self.dropout(self.embedding(self._some_unknown(batch.source.ids)))
+        keep = self.readable(batch)
+        if isinstance(self.encoder, SentenceEncoder):
+            ends = sentence_ends(self.get_buffer("marks")[batch.source.ids], keep)
+            read = self.encoder(words, keep, ends, watch)
+        else:
+            read = read_words(self.encoder, words, keep, watch)
         return dropped(read, self.drop_read)
 
     def _some_unknown(self, ids: Int[Tensor, "batch key"]) -> Int[Tensor, "batch key"]:

@@ -13,6 +13,7 @@ from heedful.config.model import RECURRENT
 from heedful.layers.abs import EmbeddingEncoder
 from heedful.layers.convolution import ConvEncoder
 from heedful.layers.dropout import Dropout
+from heedful.layers.hierarchy import SentenceEncoder
 from heedful.layers.lstmn import LSTMNEncoder
 from heedful.layers.recurrent import RecurrentEncoder
 from heedful.layers.regions import RegionEncoder
@@ -21,15 +22,23 @@ from heedful.layers.transformer import TransformerEncoder
 from heedful.record import Site
 
 Encoder = (
-    RecurrentEncoder | ConvEncoder | TransformerEncoder | EmbeddingEncoder | RegionEncoder | LSTMNEncoder
+    RecurrentEncoder
+    | ConvEncoder
+    | TransformerEncoder
+    | EmbeddingEncoder
+    | RegionEncoder
+    | LSTMNEncoder
+    | SentenceEncoder
 )
 
-LOOKING = (TransformerEncoder, LSTMNEncoder)
+LOOKING = (TransformerEncoder, LSTMNEncoder, SentenceEncoder)
 
 
 def build_encoder(config: ModelConfig, given: int) -> Encoder:
     """`given`: of pictures, the width of a region's vector."""
     kind = config.encoder.kind
+    if config.classifier is not None and config.classifier.sentences:
+        return SentenceEncoder(config)
     if kind in RECURRENT:
         return RecurrentEncoder(config.encoder, config.embedding, config.dropout)
     if kind == "lstmn":

@@ -16,7 +16,7 @@ from heedful.layers.dropout import Dropout, Locked
 from heedful.layers.embedding import Positions, word_vectors
 from heedful.layers.lstmn import LSTMN, TapeState
 from heedful.layers.modules import Modules, must
-from heedful.layers.readout import Output
+from heedful.layers.readout import Output, TwoStepOutput
 from heedful.layers.recurrent import Stack
 from heedful.layers.transformer import Layer
 from heedful.native import dropout
@@ -73,6 +73,7 @@ class TapeReader(nn.Module):
             config.layers,
             recall=config.recall,
             zero_slot=config.zero_slot,
+            recency=config.recency,
             skip=config.skip,
             dropout=between,
         )
@@ -144,7 +145,11 @@ class Reader(nn.Module):
         narrow = tied and reader.hidden != config.embedding
         self.out = nn.Linear(reader.hidden, config.embedding, bias=False) if narrow else nn.Identity()
         width = config.embedding if tied else reader.hidden
-        self.output = Output(width, vocabulary, self.embedding if tied else None)
+        vectors = self.embedding if tied else None
+        if 0 < reader.common < vocabulary:
+            self.output: Output = TwoStepOutput(width, vocabulary, reader.common, vectors)
+        else:
+            self.output = Output(width, vocabulary, vectors)
 
     @property
     def sites(self) -> tuple[Site, ...]:

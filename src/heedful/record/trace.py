@@ -111,6 +111,7 @@ class Looks(_Part):
     value: str | None = None
     context: str | None = None
     mask: str | None = None  # key: may it be read?
+    through: str | None = None  # the site that made its keys of words: sentences
     extra: dict[str, str] = {}
 
 
@@ -236,6 +237,7 @@ class Trace(_Part):
             for name in (looks.weight, looks.score):
                 if name is not None and (found := self._shape(name)) != wanted:
                     raise ValueError(f"site {looks.site}: {name} of shape {found}, expected {wanted}")
+            self._goes_through(looks)
         if self.alignment is not None and self.alignment not in {looks.site for looks in self.sites}:
             raise ValueError(f"alignment names the site {self.alignment}, which is not in the trace")
         photo = self.source.image
@@ -245,6 +247,14 @@ class Trace(_Part):
             if any(not NO_WORD <= token.word < len(side.words) for token in side.tokens):
                 raise ValueError("a token belongs to a word that is not there")
         return self
+
+    def _goes_through(self, looks: Looks) -> None:
+        """What a site reads can be looks of another that reads words itself."""
+        if looks.through is None:
+            return
+        inner = next((other for other in self.sites if other.site == looks.through), None)
+        if inner is None or inner.through is not None or inner.asks != looks.reads:
+            raise ValueError(f"site {looks.site}: cannot read through {looks.through}")
 
     def _shape(self, name: str) -> list[int]:
         if name not in self.tensors:
@@ -322,13 +332,16 @@ class Trace(_Part):
         return self.array(self.looks(site).weight)
 
     def matrix(self, site: str | None = None, head: int | None = None) -> Array:
-        """The weights of a site by token, of one head or the mean of all: (query, key)."""
+        """The weights of a site by token, of one head or the mean of all: (query, key).
+
+        Where what is read are sentences, each word has its share of what its sentence got.
+        """
         weights = self.weights(site)
-        if head is None:
-            return np.asarray(weights.mean(axis=1))
-        if not 0 <= head < weights.shape[1]:
+        if head is not None and not 0 <= head < weights.shape[1]:
             raise TraceError(f"there is no head {head}; this site has 0 to {weights.shape[1] - 1}")
-        return np.asarray(weights[:, head])
+        mine = np.asarray(weights.mean(axis=1) if head is None else weights[:, head])
+        through = self.looks(site).through
+        return mine if through is None else np.asarray(mine @ self.matrix(through))
 
     def table(
         self,

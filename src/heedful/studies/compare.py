@@ -14,9 +14,11 @@ import shlex
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 
 from heedful.config import ModelConfig, load_recipe
@@ -151,9 +153,13 @@ def compare(
     out: Path,
     say: Callable[[str], None],
     sets: Sequence[str] = (),
+    abreast: int = 1,
 ) -> list[Row]:
-    """Train and measure every variant; writes `compare.json`, `compare.md` and `compare.png` into `out`."""
+    """Train and measure every variant, `abreast` of them at once; writes `compare.json`, `.md` and `.png`."""
     limit = Budget.of(budget)
+    if abreast > 1 and not limit.steps:
+        wrong = f"{budget}: trainings side by side take time from one another; give updates, as in 2000steps"
+        raise ConfigError([Mistake("--budget", "", wrong)])
     loaded = load_recipe(recipe)
     jobs = variants(vary, loaded.recipe.model, sets)
     for job in jobs:  # all mistakes before hours of work
@@ -171,42 +177,91 @@ def compare(
     total = len(jobs) * seeds
     long = f": about {total * limit.minutes:.0f} minutes of training" if limit.minutes else ""
     say(f"{len(jobs)} variants x {seeds} seeds, {budget} each{long}")
-    folders: list[list[Path]] = []
-    text = recipe.read_bytes()
-    for number, job in enumerate(jobs):
-        folders.append([])
-        for seed in range(1, seeds + 1):
-            folder = out / f"{number:02d}-seed{seed}"
-            if recipe.read_bytes() != text:
-                raise TrainingError(
-                    f"{recipe} was changed meanwhile, so variants would not be alike; make it as it was,"
-                    " and the same command goes on"
-                )
-            _train(recipe, job, seed, limit, folder)
-            folders[-1].append(folder)
-            say(f"{number * seeds + seed}/{total} {job.name}, seed {seed}")
+    folders = [
+        [out / f"{number:02d}-seed{seed}" for seed in range(1, seeds + 1)] for number in range(len(jobs))
+    ]
+    trainings = Trainings(recipe, limit, abreast)
+    todo = [
+        (job, seed, folder)
+        for job, mine in zip(jobs, folders, strict=True)
+        for seed, folder in enumerate(mine, start=1)
+    ]
+    for number, (job, seed, _) in enumerate(trainings.run(todo), start=1):
+        say(f"{number}/{total} {job.name}, seed {seed}")
     rows = _measured(jobs, folders)
-    _write(rows, out, recipe, budget, seeds)
+    _write(rows, out, recipe, budget, seeds, abreast)
     return rows
 
 
-def _train(recipe: Path, job: Variant, seed: int, limit: Budget, folder: Path) -> None:
-    overrides = [*job.overrides, f"training.seed={seed}", *limit.overrides, "training.keep_best=true"]
-    command = [sys.executable, "-m", "heedful", "train", str(recipe), *overrides, "--out", str(folder)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    with process.stderr:
-        said = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)  # nobody else may wait for it now
-    if process.returncode:
-        with suppress(OSError):  # the very first one: nothing is there yet
-            folder.parent.rmdir()
-        last = "\n".join(said.strip().splitlines()[-6:])
-        raise TrainingError(f"{job.name}, seed {seed} could not be trained:\n{last}")
-    cost = folder / "cost.json"
-    if not cost.is_file():
-        cost.write_text(json.dumps({"megabytes": usage.ru_maxrss / 1024}) + "\n", encoding="utf-8")
+COMMAND = (sys.executable, "-m", "heedful", "train")
+Todo = tuple[Variant, int, Path]  # what is trained, its seed, and where
+
+
+class Trainings:
+    """Processes that train, some side by side. When one fails the others are stopped, to go on later."""
+
+    def __init__(self, recipe: Path, limit: Budget, abreast: int) -> None:
+        self.recipe, self.limit, self.abreast = recipe, limit, abreast
+        self.text = recipe.read_bytes()
+        self.running: set[subprocess.Popen[str]] = set()
+        self.starting, self.stopped = Lock(), False
+        self.environment = dict(os.environ)
+        if abreast > 1:  # else each would take all cores
+            self.environment.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // abreast)))
+
+    def run(self, todo: Sequence[Todo]) -> Iterator[Todo]:
+        """Train all; each is given back when it is done."""
+        with ThreadPoolExecutor(self.abreast) as pool:
+            jobs = {pool.submit(self.train, *one): one for one in todo}
+            try:
+                for job in as_completed(jobs):
+                    job.result()
+                    yield jobs[job]
+            except BaseException:
+                self.stop()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def stop(self) -> None:
+        with self.starting:
+            self.stopped = True
+            for process in self.running:
+                process.terminate()
+
+    def train(self, variant: Variant, seed: int, folder: Path) -> None:
+        if self.recipe.read_bytes() != self.text:
+            raise TrainingError(
+                f"{self.recipe} was changed meanwhile, so variants would not be alike; make it as it was,"
+                " and the same command goes on"
+            )
+        self._process(variant, seed, folder)
+
+    def _process(self, variant: Variant, seed: int, folder: Path) -> None:
+        overrides = [*variant.overrides, f"training.seed={seed}", *self.limit.overrides]
+        command = [*COMMAND, str(self.recipe), *overrides]
+        command += ["training.keep_best=true", "--out", str(folder)]
+        with self.starting:
+            if self.stopped:  # taken up just before that
+                return
+            process = subprocess.Popen(
+                command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.environment
+            )
+            self.running.add(process)
+        assert process.stderr is not None
+        with process.stderr:
+            said = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)  # nobody else may wait for it now
+        with self.starting:
+            self.running.discard(process)
+        if process.returncode:
+            with suppress(OSError):  # the very first one: nothing is there yet
+                folder.parent.rmdir()
+            last = "\n".join(said.strip().splitlines()[-6:])
+            raise TrainingError(f"{variant.name}, seed {seed} could not be trained:\n{last}")
+        cost = folder / "cost.json"
+        if not cost.is_file():
+            cost.write_text(json.dumps({"megabytes": usage.ru_maxrss / 1024}) + "\n", encoding="utf-8")
 
 
 def _measured(jobs: Sequence[Variant], folders: Sequence[Sequence[Path]]) -> list[Row]:
@@ -301,11 +356,12 @@ def markdown(rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _write(rows: Sequence[Row], out: Path, recipe: Path, budget: str, seeds: int) -> None:
+def _write(rows: Sequence[Row], out: Path, recipe: Path, budget: str, seeds: int, abreast: int) -> None:
+    beside = f", {abreast} side by side" if abreast > 1 else ""
     about = (
-        f"`{recipe.name}`, {seeds} seed(s), {budget} of training each; mean ± standard deviation over seeds;"
-        " p: paired bootstrap of the first seed against the first row; a step of writing makes a word of 32"
-        " outputs, greedily, the models measured in turns.\n\n"
+        f"`{recipe.name}`, {seeds} seed(s), {budget} of training each{beside}; mean ± standard deviation over"
+        " seeds; p: paired bootstrap of the first seed against the first row; a step of writing makes a word"
+        " of 32 outputs, greedily, the models measured in turns.\n\n"
     )
     (out / "compare.md").write_text(about + markdown(rows), encoding="utf-8")
     plain: list[dict[str, Any]] = [row._asdict() for row in rows]

@@ -177,7 +177,7 @@ def _correlations(subject: Subject, steps: Sequence[set[int]]) -> dict[str, Any]
     for probe in subject.probes(steps):
         for row, sentence in enumerate(probe.sentences):
             decisions.append((sentence, probe.step))
-            weights.append(probe.weights[row].mean(dim=0))
+            weights.append(probe.shares[row])
             valid.append(probe.valid[row])
             own.append(probe.p[row])
     gradients = subject.saliency(decisions)
@@ -227,7 +227,7 @@ def _words(subject: Subject, asked: Asked) -> dict[str, Any]:
         for row, sentence in enumerate(probe.sentences):
             decisions.append((sentence, probe.step))
             count = len(subject.sources[sentence]) - 1  # without its end
-            rankings.append({"weight": probe.weights[row].mean(dim=0)[:count]})
+            rankings.append({"weight": probe.shares[row][:count]})
     for ranking, slope in zip(rankings, subject.saliency(decisions), strict=True):
         count = len(ranking["weight"])
         ranking["gradient"] = slope[:count]

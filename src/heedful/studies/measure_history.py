@@ -81,6 +81,10 @@ class HistoryProbe:
     def valid(self) -> Tensor:
         return self.open
 
+    @property
+    def shares(self) -> Tensor:
+        return self.weights.mean(dim=1)
+
     def outcome(self, weights: Tensor) -> Tensor:
         """What becomes likely under other weights, gradients led back to them."""
         return torch.stack([self._one(row, weights[row]) for row in range(len(self.cases))])

@@ -38,13 +38,13 @@ def looked_at(opened: Labeller, pairs: Sequence[TextPair]) -> list[Looked]:
     found: dict[int, Looked] = {}
 
     def hear(rows: Sequence[int], said: Judged) -> None:
-        weights = said.looks[POOL].weights
+        weights = said.weights
         assert weights is not None
         for place, row in enumerate(rows):
-            mine = weights[place, 0].double().mean(dim=0)[: len(ids[row])].numpy()
+            mine = weights[place].double()[: len(ids[row])].numpy()
             found[row] = Looked(mine, source.words(ids[row]))
 
-    judged(opened.model, ids, hear, Watch(Detail.WEIGHTS, frozenset({POOL})))
+    judged(opened.model, ids, hear, Watch(Detail.WEIGHTS, opened.model.weighing))
     return [found[i] for i in range(len(pairs))]
 
 

@@ -50,6 +50,8 @@ class Decided(Probe, Protocol):
     """A probe that knows whose decisions its rows are."""
 
     @property
+    def shares(self) -> Tensor: ...  # (row, key): what each word weighed, however it was read
+    @property
     def sentences(self) -> list[int]: ...
     @property
     def step(self) -> int: ...
@@ -91,6 +93,10 @@ class TextProbe:
     p: Tensor
     sentences: list[int]  # which of the corpus
     step: int
+
+    @property
+    def shares(self) -> Tensor:
+        return self.weights.mean(dim=1)
 
     def outcome(self, weights: Tensor) -> Tensor:
         """The distributions of the next word under other weights, gradients led back to them."""

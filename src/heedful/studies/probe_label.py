@@ -29,6 +29,7 @@ class LabelProbe:
     valid: Tensor
     open: Tensor
     p: Tensor
+    shares: Tensor
     sentences: list[int]  # which of the corpus
     step: int = 0
 
@@ -61,14 +62,15 @@ def label_probes(
     """The chosen texts, those of one batch together."""
     for rows, source in _batches(sources, chosen):
         with torch.no_grad():
-            said = model.judge(LabelBatch(source), Watch(Detail.WEIGHTS, frozenset({POOL})))
+            said = model.judge(LabelBatch(source), Watch(Detail.WEIGHTS, model.weighing))
         weights = said.looks[POOL].weights
         assert weights is not None
         assert said.asked is not None
-        open_ = said.asked.memory.keep
+        assert said.weights is not None
+        open_, real = said.asked.memory.keep, model.readable(LabelBatch(source))
         special = torch.arange(open_.shape[1]) == (source.lengths - 1)[:, None]
         p = said.logits.softmax(dim=-1)
-        yield LabelProbe(model, said.asked, weights[:, 0], open_ & ~special, open_, p, rows)
+        yield LabelProbe(model, said.asked, weights[:, 0], real & ~special, open_, p, said.weights, rows)
 
 
 @torch.no_grad()
@@ -85,12 +87,12 @@ def label_saliency(
 ) -> list[Tensor]:
     """For each chosen text `|sum_d x_id dP(y)/dx_id|` of every position, summing to 1.
 
-    y is the likeliest label. The weights of the look are held fast.
+    y is the likeliest label. The weights of the look (and of those inside sentences) are held fast.
     """
 
     def held(site: str, look: Look, _: Tensor) -> Override | None:
         assert look.weights is not None
-        return Override(look.weights.detach()) if site == POOL else None
+        return Override(look.weights.detach()) if site in model.weighing else None
 
     found: dict[int, Tensor] = {}
     for rows, source in _batches(sources, sorted(set(chosen))):

@@ -19,7 +19,7 @@ from heedful.data.corpus import Corpus, open_corpus, within
 from heedful.data.labels import LabelBatch, Labels, label_batch, plain_label
 from heedful.data.pieces import Cutter
 from heedful.data.readers import Pairs, TextPair, open_pairs
-from heedful.data.tokenizer import Tokenizer
+from heedful.data.tokenizer import SPECIALS, Tokenizer
 from heedful.errors import DataError
 from heedful.layers.entropy import plainly_agreed
 from heedful.layers.modules import must
@@ -189,6 +189,19 @@ class ClassifyTask:
         )
 
 
+def ending(words: Tokenizer, marks: Sequence[str]) -> list[int]:
+    """The words that end a sentence: a mark, or a word with one at its end."""
+    if not marks:
+        return []
+    found = [i for i in range(len(SPECIALS), len(words)) if words.shown(i).endswith(tuple(marks))]
+    if not found:
+        raise DataError(
+            f"model.classifier.sentences: no word of the texts ends with {' or '.join(marks)}, so there are"
+            " no sentences to read; give other marks, or none"
+        )
+    return found
+
+
 class ClassifyKind:
     """Texts to labels."""
 
@@ -198,7 +211,8 @@ class ClassifyKind:
         return Answers.load(folder)
 
     def build(self, recipe: Recipe, words: Answers) -> Classifier:
-        model = build_classifier(recipe.model, len(words.source), len(words.labels))
+        marks = ending(words.source, must(recipe.model.classifier).sentences)
+        model = build_classifier(recipe.model, len(words.source), len(words.labels), marks)
         model.embedding.weight.requires_grad_(not recipe.training.hold_vectors)
         return model
 

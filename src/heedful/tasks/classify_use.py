@@ -54,15 +54,15 @@ def classified(
             what = f'line {first + i} ("{lines[i][:20]}")'
             say(f"{what}: the model knows none of its words; its label is a guess")
     site = opened.model.alignment
-    watch = Watch(Detail.WEIGHTS, frozenset({site})) if weights and site is not None else PLAIN
+    watch = Watch(Detail.WEIGHTS, opened.model.weighing) if weights and site is not None else PLAIN
     found: list[Found | None] = [None] * len(lines)
 
     def hear(rows: Sequence[int], said: Judged) -> None:
         p = said.logits.double().softmax(dim=-1).tolist()
-        look = said.looks[site].weights if watch is not PLAIN and site is not None else None
+        look = said.weights if watch is not PLAIN else None
         for place, row in enumerate(rows):
             line, mine = lines[full[row]], ids[row]
-            read = None if look is None else look[place, 0].double().mean(dim=0)[: len(mine)].numpy()
+            read = None if look is None else look[place].double()[: len(mine)].numpy()
             found[full[row]] = _found(opened, line, mine, p[place], read)
 
     judged(opened.model, ids, hear, watch, threads or processors())

@@ -15,7 +15,7 @@ from heedful.config import DecodingConfig, ReadingConfig, Recipe
 from heedful.data.batch import Buckets
 from heedful.data.lines import ReadBatch, Text, Windows, encoded, open_lines, parts_in_order, sentences
 from heedful.data.tokenizer import END, PAD, START, UNK, Tokenizer
-from heedful.errors import TrainingError, nearest
+from heedful.errors import ModelError, TrainingError, nearest
 from heedful.evaluation.surprisal import Nats, perplexity_tally
 from heedful.layers.entropy import linear_entropy
 from heedful.models import Reader, build_reader
@@ -211,6 +211,19 @@ def _in_one(model: Reader, text: Text, window: int, tick: Tick) -> list[Nats]:
     return np.split(np.concatenate(every), np.cumsum(text.lengths.target)[:-1])
 
 
+def _same_steps(theirs: Recipe, mine: Recipe, words: int) -> None:
+    """Biases learnt for an output in two steps mean nothing in one, nor with other words in common."""
+    cuts = []
+    for recipe in (theirs, mine):
+        assert recipe.model.reader is not None
+        cuts.append(recipe.model.reader.common if recipe.model.reader.common < words else 0)
+    if cuts[0] != cuts[1]:
+        raise ModelError(
+            f"training.start_from: that model foresees with model.reader.common = {cuts[0]}, this recipe with"
+            f" {cuts[1]}; make them alike"
+        )
+
+
 class ReadKind:
     """A text in, how likely each of its words was out."""
 
@@ -227,6 +240,7 @@ class ReadKind:
         first = first_model(recipe, base) if words is None else None
         if first is not None:
             words = words_of(first, recipe)
+            _same_steps(first.recipe, recipe, len(words.text))
         words = words or ReadWords(Tokenizer.learn(splits["train"], recipe.tokenizer))
         valid: Iterable[str] = splits["valid"]
         if recipe.training.validate_pairs:

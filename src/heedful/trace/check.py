@@ -10,6 +10,7 @@ from heedful.record import Checks, Looks, Trace
 from heedful.trace.loops import mixture
 from heedful.trace.place import placed
 
+ENDS = "ends"  # which words are the last of their sentences
 SLOT = "slot"  # the score of a tape's empty slot, which is no position
 SAME = 1e-6  # weights of two steps that differ by less look at one place
 
@@ -66,6 +67,8 @@ def allowed(trace: Trace, looks: Looks, query: int) -> list[bool]:
     open_ = [True] * count
     if looks.mask is not None:
         open_ = [bool(value) for value in trace.tensors[looks.mask].array()]
+    if looks.kind == "pool" and looks.asks == "source":
+        return _own_sentence(trace, query, open_)
     if looks.kind == "tape":
         return [value and key < query and open_[query] for key, value in enumerate(open_)]
     if looks.kind == "self" and (looks.asks == "target" or trace.model.task == "read"):
@@ -73,6 +76,15 @@ def allowed(trace: Trace, looks: Looks, query: int) -> list[bool]:
     if looks.kind == "history" and (own := trace.target.tokens[query].id) is not None:  # no item reads itself
         open_ = [value and token.id != own for value, token in zip(open_, trace.source.tokens, strict=True)]
     return open_
+
+
+def _own_sentence(trace: Trace, query: int, open_: list[bool]) -> list[bool]:
+    """The last word of a sentence reads from behind the one before it to itself; no other asks."""
+    last = trace.array(ENDS).tolist()
+    if not last[query]:
+        return [False] * len(open_)
+    first = max((key + 1 for key in range(query) if last[key]), default=0)
+    return [value and first <= key <= query for key, value in enumerate(open_)]
 
 
 def _softmax(trace: Trace, looks: Looks) -> Iterable[float]:

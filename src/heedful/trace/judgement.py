@@ -19,6 +19,7 @@ from heedful.record import Looks, Site, Step, Top, WhatIf
 from heedful.record import Tensor as Packed
 from heedful.record.trace import Level
 from heedful.trace.capture import LIKELY, SOURCE, Captured, More, Side, encoder_values, packed_site
+from heedful.trace.check import ENDS
 from heedful.trace.whatif import without
 
 VALUES = "values"  # what is read of each position, where it is not what is compared
@@ -40,6 +41,8 @@ def capture_label(
     said = model.judge(LabelBatch(source), Watch(level, edit=change))
     tensors: dict[str, Packed] = {}
     combine: dict[str, str] = {}
+    if model.sentences:
+        tensors[ENDS] = Packed.of(said.read.keep[0].numpy(), "S")
     if detail != "weights":
         read = said.read
         tensors[SOURCE] = Packed.of(read.keys[0].numpy(), "S", "d")
@@ -75,8 +78,11 @@ def _site(model: Classifier, site: Site, said: Judged, detail: Level, tensors: d
             assert said.asked is not None
             more = More(said.asked.memory.values, said.asked.memory.keep[0])
         else:
-            more = More(encoder_values(model.encoder, site, look, said.read), said.read.keep[0])
-    return packed_site(site, look, sides, tensors, more)
+            keep = said.read.tapes[site.id].keep if site.kind == "pool" else said.read.keep
+            more = More(encoder_values(model.encoder, site, look, said.read), keep[0])
+    made = packed_site(site, look, sides, tensors, more)
+    inside = [other.id for other in model.sites if other.kind == "pool" and other.id != model.alignment]
+    return made.model_copy(update={"through": inside[0]}) if pooling and inside else made
 
 
 @torch.inference_mode()

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heedful.record import Looks
+from heedful.trace.check import ENDS
 from heedful.trace.loops import Rows, Vector, log_softmax, plus, tanh, times
 from heedful.trace.replay import Replay
 
-POOL = "pool"
+POOL, WORDS = "pool", "enc.words"
 RECURRENT = ("rnn", "gru", "lstm")
 
 
@@ -17,10 +18,14 @@ class LabelReplay(Replay):
     """Given what the encoder made of each word."""
 
     def _module(self, looks: Looks) -> str:
+        if looks.site == WORDS:
+            return "encoder.look"
         return "pooling.attention" if looks.site == POOL else super()._module(looks)
 
     def _queries(self, looks: Looks) -> Rows:
         """What asks: the learned vector, or the final state."""
+        if looks.site == WORDS:
+            return [self.get("encoder.query")] * len(self.source)
         if looks.site != POOL:
             return super()._queries(looks)
         if self._says("query") == "learned":
@@ -28,11 +33,17 @@ class LabelReplay(Replay):
         return [self._last()]
 
     def _keys(self, looks: Looks, queries: Rows) -> Rows:
+        if looks.site == WORDS:
+            return self._values(looks, queries)
         if looks.site != POOL:
             return super()._keys(looks, queries)
         return [tanh(row) for row in self._values(looks, queries)] if self._added() else self.source
 
     def _values(self, looks: Looks, queries: Rows) -> Rows:
+        if looks.site == WORDS:  # what the reader made of each word stands there
+            assert looks.value is not None
+            rows: Rows = self.trace.by_head(looks.value)[:, 0].tolist()
+            return rows
         if looks.site != POOL:
             return super()._values(looks, queries)
         if self._added():
@@ -69,8 +80,10 @@ class LabelReplay(Replay):
         return self.trace.array("values").tolist() if "values" in self.trace.tensors else self.source
 
     def _read(self) -> Rows:
-        """The states of what was read: all, or all but the end."""
+        """The states of what was read: all, or all but the end; of sentences, those at their last words."""
         rows = self._states()
+        if ENDS in self.trace.tensors:
+            return [row for row, last in zip(rows, self.trace.array(ENDS), strict=True) if last]
         closed = not self.settings["encoder"]["read_end"] and len(rows) > 1
         return rows[:-1] if closed else rows
 

@@ -79,10 +79,13 @@ class _Replay:
         """Cheng 2016, eq. 5: `v' tanh(W_h h_i + W_x x_t + W_s h~_{t-1})`, and the score of an empty slot."""
         at = f"core.stack.cells.{depth}.tape.attention.score"
         v, hidden = self.get(f"{at}.v"), self.reader["hidden"]
-        keys = [times(self.get(f"{at}.key.weight"), row[:hidden]) for row in values]
+        place = [[i / 10] if self.reader.get("recency") else [] for i in range(len(values))]
+        weight = self.get(f"{at}.key.weight")
+        empty = times(weight, [0.0] * hidden + ([-0.1] if self.reader.get("recency") else []))
+        keys = [times(weight, [*row[:hidden], *own]) for row, own in zip(values, place, strict=True)]
         for asked in query:
             inside = times(self.get(f"{at}.query.weight"), asked)
-            yield [dot(v, tanh(plus(inside, key))) for key in keys], dot(v, tanh(inside))
+            yield [dot(v, tanh(plus(inside, key))) for key in keys], dot(v, tanh(plus(inside, empty)))
 
     def _head(self, depth: int, head: int, heads: int, query: Rows) -> Iterator[tuple[list[float], float]]:
         """Vaswani 2017, eq. 1, one head of a layer."""
@@ -104,7 +107,7 @@ class _Replay:
         tied = "output.weight" if "output.weight" in self.parameters else "embedding.weight"
         apart = 0.0
         for row, step, token in zip(said, self.trace.steps, self.trace.target.tokens, strict=True):
-            logp = log_softmax(times(self.get(tied), row, self.get("output.bias")))
+            logp = self._foreseen(times(self.get(tied), row, self.get("output.bias")), row)
             assert token.id is not None
             known = [(token.id, step.logp), *((top.id, top.logp) for top in step.top)]
             apart = max([apart, *(abs(logp[i] - value) for i, value in known if i is not None)])
@@ -115,6 +118,15 @@ class _Replay:
         return max(
             _apart(mine, np.asarray(its)) for mine, its in zip(self._said(looks), said, strict=True)
         ), apart
+
+    def _foreseen(self, scores: Vector, row: Vector) -> Vector:
+        """Goodman 2001, where the output has two steps: a common word, or the rest and which of it."""
+        common = self.reader.get("common", 0)
+        if not 0 < common < len(scores):
+            return log_softmax(scores)
+        rest = dot(self.get("output.rest")[0], row) + self.get("output.rest_bias")[0]
+        *first, none = log_softmax([*scores[:common], rest])
+        return [*first, *(none + value for value in log_softmax(scores[common:]))]
 
     def _said(self, looks: Looks) -> Iterator[list[float]]:
         """Cheng 2016, eq. 7-10, of the top layer: gates from what was read and came in, then the state."""

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from heedful.attention import Edit as Change
 from heedful.attention import Look, Override
+from heedful.attention.types import OPEN
 from heedful.errors import TraceError, nearest
 from heedful.record import Edit, Gold, Trace
 
@@ -85,7 +86,7 @@ def change_of(
             rows = torch.ones_like(at, dtype=torch.bool) if edit.step is None else at == edit.step
             if bool(rows.any()):
                 touched = True
-                weights = _edited(weights, rows, at, edit, gold, seed)
+                weights = _edited(weights, look.extra.get(OPEN), rows, at, edit, gold, seed)
         return Override(weights) if touched else None
 
     return change
@@ -108,7 +109,15 @@ def refuse_idle(trace: Trace) -> None:
             raise TraceError(f"step {edit.step}: at {site} there are 0 to {known[site] - 1}")
 
 
-def _edited(weights: Tensor, rows: Tensor, at: Tensor, edit: Edit, gold: Gold | None, seed: int) -> Tensor:
+def _edited(
+    weights: Tensor,
+    open_: Tensor | None,
+    rows: Tensor,
+    at: Tensor,
+    edit: Edit,
+    gold: Gold | None,
+    seed: int,
+) -> Tensor:
     """The weights (batch, query, head, key) with an edit applied to these queries."""
     count = weights.shape[-1]
     if edit.position is not None and not 0 <= edit.position < count:
@@ -118,22 +127,25 @@ def _edited(weights: Tensor, rows: Tensor, at: Tensor, edit: Edit, gold: Gold | 
     heads = slice(None) if edit.head is None else slice(edit.head, edit.head + 1)
     new = weights.clone()
     part = new[:, :, heads]
-    part.copy_(_replaced(part.clone(), at, edit, gold, seed))
+    readable = (part > 0).any(dim=1, keepdim=True).any(dim=2, keepdim=True) if open_ is None else open_
+    part.copy_(_replaced(part.clone(), readable.expand_as(weights)[:, :, heads], at, edit, gold, seed))
     return torch.where(rows[..., None, None], new, weights)
 
 
-def _replaced(weights: Tensor, at: Tensor, edit: Edit, gold: Gold | None, seed: int) -> Tensor:
-    readable = (weights > 0).any(dim=1, keepdim=True).any(dim=2, keepdim=True)
+def _replaced(
+    weights: Tensor, readable: Tensor, at: Tensor, edit: Edit, gold: Gold | None, seed: int
+) -> Tensor:
     if edit.op == "mask-head":
         return torch.zeros_like(weights)
     if edit.op == "uniform":
-        return (readable / readable.sum(dim=-1, keepdim=True).clamp_min(1)).expand_as(weights).to(weights)
+        return (readable / readable.sum(dim=-1, keepdim=True).clamp_min(1)).to(weights)
     if edit.op == "permute":
         generator = torch.Generator().manual_seed(seed)
         chance = torch.rand(weights.shape, generator=generator)
-        closed = ~readable.expand_as(weights)  # only a tail is ever closed: it stays where it is
+        closed = ~readable  # stays where it is
+        places = torch.argsort(closed.byte(), dim=-1, stable=True)
         order = torch.argsort(chance.masked_fill(closed, 2.0), dim=-1, stable=True)
-        return weights.gather(-1, order)
+        return torch.zeros_like(weights).scatter(-1, places, weights.gather(-1, order))
     if edit.op == "gold":
         return _golden(weights, at, gold)
     assert edit.position is not None
