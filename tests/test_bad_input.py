@@ -671,7 +671,7 @@ def test_a_comparison_whose_parts_are_bad(corpus: Path, trained: Path) -> None:
     compare = ("compare", corpus / "r.toml", "--seeds", "1", "--vary", "model.dropout=0.1,0.2", "--out")
     for number in range(4):  # two variants and two baselines, trained before
         shutil.copytree(trained, corpus / "old" / f"{number:02d}-seed1")
-    with patch("heedful.studies.compare._train"):
+    with patch("heedful.studies.compare.Trainings.train"):
         said = here(*compare, corpus / "old").stderr
     assert "00-seed1: metrics.jsonl or cost.json is missing or damaged; remove that folder" in said
     (corpus / "a.tsv").write_text("a\tb\nonly\n")

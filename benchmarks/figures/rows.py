@@ -336,18 +336,13 @@ ROWS = (
     Row(
         "world-lengths", "world-lengths", "Phrase world, 3-60 words, `bigru-gru`", ("exact",), {"exact": 99.0}
     ),
-    Row(  # behind `world-lengths`, with which it begins
-        "world-lengths-more",
+    Row(
+        "world-lengths-cgru",
         "world-lengths",
-        "Phrase world, 3-60 words, `bigru-gru`, gone on with other sentences",
+        "Phrase world, 3-60 words, `cgru`",
         ("exact",),
         {"exact": 99.0},
-        sets=(
-            "training.start_from=../build/figures/world-lengths-{seed}",
-            "data.world.seed=2",
-            "training.rate=0.002",
-            "training.warmup=100",
-        ),
+        sets=("model.preset=cgru",),
     ),
     Row(
         "world-lengths-plain",

@@ -21,7 +21,7 @@ from heedful.native import additive, additive_back, lstm, lstm_back
 
 
 class Begun(NamedTuple):
-    """What there is before the first step. Gradients go back into keys alone: an empty slot's knows its place."""
+    """What there is before the first step; gradients go back into keys alone (a zero slot's has a place)."""
 
     keys: Float[Tensor, "batch slot score"]
     values: Float[Tensor, "batch slot both"]  # hidden states and cells side by side
