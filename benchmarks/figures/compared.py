@@ -30,11 +30,11 @@ class Comparison:
     seeds: int
     vary: tuple[str, ...] = ()
 
-    def command(self, name: str) -> list[str]:
+    def command(self, name: str, jobs: int) -> list[str]:
         """What a user would type, behind `heedful`."""
         chosen = [part for variant in self.variants for part in ("--variant", variant)]
         chosen += [part for key in self.vary for part in ("--vary", key)]
-        chosen += ["--seeds", str(self.seeds), "--budget", self.budget, "--jobs", "2"]
+        chosen += ["--seeds", str(self.seeds), "--budget", self.budget, "--jobs", str(jobs)]
         return ["compare", f"recipes/{self.recipe}.toml", *chosen, "--out", f"build/figures/{name}"]
 
 
@@ -42,9 +42,7 @@ POOLINGS = (
     "model.classifier.query=learned",
     "model.classifier.query=final model.attention.score=dot",
     "model.attention.heads=4 model.attention.score=scaled-dot",
-    "model.classifier.form=zhou model.attention.score=dot",
     "model.classifier.pooling=mean",
-    "model.classifier.pooling=max",
 )
 FEEDS = ("model.decoder.feed=none,attentional",)
 COMPARISONS = {
@@ -76,9 +74,9 @@ COMPARISONS = {
 }
 
 
-def work(name: str) -> None:
+def work(name: str, jobs: int) -> None:
     comparison = COMPARISONS[name]
-    command = comparison.command(name)
+    command = comparison.command(name, jobs)
     subprocess.run([*HEEDFUL, *command], cwd=ROOT, env=ENVIRONMENT, check=True)
     record = {
         "title": comparison.title,
@@ -96,8 +94,10 @@ def work(name: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="+", choices=COMPARISONS, help="which of them")
-    for name in parser.parse_args().names:
-        work(name)
+    parser.add_argument("--jobs", type=int, default=2, help="trainings side by side, a thread each")
+    asked = parser.parse_args()
+    for name in asked.names:
+        work(name, asked.jobs)
 
 
 if __name__ == "__main__":

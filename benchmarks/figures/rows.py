@@ -344,6 +344,20 @@ ROWS = (
         {"exact": 99.0},
         sets=("model.preset=cgru",),
     ),
+    Row(  # behind `world-lengths-cgru`, with which it begins
+        "world-lengths-more",
+        "world-lengths",
+        "Phrase world, 3-60 words, `cgru`, gone on with other sentences",
+        ("exact",),
+        {"exact": 99.0},
+        sets=(
+            "model.preset=cgru",
+            "training.start_from=../build/figures/world-lengths-cgru-{seed}",
+            "data.world.seed=2",
+            "training.rate=0.002",
+            "training.warmup=100",
+        ),
+    ),
     Row(
         "world-lengths-plain",
         "world-lengths",
