@@ -137,12 +137,6 @@ ROWS = (
         for stage, title, part, begun in (
             ("both", "one Transformer for German and French", "", ""),
             ("both-one", "that Transformer, gone on with one language", f".{lang}", "multi30k-both-1"),
-            (
-                "both-agreed",
-                "the same, gone on with R-Drop",
-                f".{lang}",
-                f"multi30k-both-one-{lang}-1",
-            ),
         )
     ),
     *(
