@@ -29,12 +29,14 @@ class Comparison:
     budget: str
     seeds: int
     vary: tuple[str, ...] = ()
+    baselines: bool = True
 
     def command(self, name: str, jobs: int) -> list[str]:
         """What a user would type, behind `heedful`."""
         chosen = [part for variant in self.variants for part in ("--variant", variant)]
         chosen += [part for key in self.vary for part in ("--vary", key)]
         chosen += ["--seeds", str(self.seeds), "--budget", self.budget, "--jobs", str(jobs)]
+        chosen += [] if self.baselines else ["--no-baselines"]
         return ["compare", f"recipes/{self.recipe}.toml", *chosen, "--out", f"build/figures/{name}"]
 
 
@@ -43,6 +45,7 @@ POOLINGS = (
     "model.classifier.query=final model.attention.score=dot",
     "model.attention.heads=4 model.attention.score=scaled-dot",
     "model.classifier.pooling=mean",
+    "model.classifier.pooling=last",
 )
 FEEDS = ("model.decoder.feed=none,attentional",)
 COMPARISONS = {
@@ -61,6 +64,7 @@ COMPARISONS = {
         "1900steps",
         2,
         FEEDS,
+        False,  # they stand in the table above
     ),
     "pooling-trec": Comparison(
         "Looks against means: TREC-6",
@@ -69,8 +73,11 @@ COMPARISONS = {
         "1900steps",
         3,
         ("model.classifier.neighbours=0",),
+        False,
     ),
-    "pooling-sst5": Comparison("Looks against means: SST-5", "sst5", POOLINGS, "1700steps", 3),
+    "pooling-sst5": Comparison(
+        "Looks against means: SST-5", "sst5", POOLINGS, "1700steps", 3, baselines=False
+    ),
 }
 
 

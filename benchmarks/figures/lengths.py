@@ -19,7 +19,7 @@ from heedful.tasks.use import open_models, texts
 
 WIDE = 3  # lengths in a bucket
 LINES = {
-    "with attention (`bigru-gru`)": "world-lengths-1",
+    "with attention (`cgru`)": "world-lengths-cgru-1",
     "one vector (`seq2seq`)": "world-lengths-plain-1",
 }
 RECORD = RECORDS / "lengths.curve.json"

@@ -348,6 +348,8 @@ ROWS = (
             "model.preset=cgru",
             "training.start_from=../build/figures/world-lengths-cgru-{seed}",
             "data.world.seed=2",
+            "data.world.train=150_000",
+            "data.world.test=24_000",  # 400 of a length
             "training.rate=0.002",
             "training.warmup=100",
         ),

@@ -58,6 +58,7 @@ def test_settings_that_go_together_are_crossed_with_what_varies() -> None:
     assert len(made) == 6
     assert made[2].overrides == (*sets[1].split(), "model.decoder.feed=none")
     assert len(variants([], ModelConfig(), sets)) == 4
+    assert len(variants([], ModelConfig(), sets, baselines=False)) == 2
 
 
 def test_a_wrong_budget_or_vary_is_refused() -> None:
@@ -148,7 +149,7 @@ def test_trainings_side_by_side_give_what_they_give_one_by_one(tmp_path: Path) -
     recipe = tmp_path / "tiny.toml"
     recipe.write_text(TINY)
     command: list[str | Path] = ["compare", recipe, "--vary", "model.attention.score=additive,dot"]
-    command += ["--seeds", "1", "--budget", "7steps"]
+    command += ["--seeds", "1", "--budget", "7steps", "--no-baselines"]
     tables = []
     for jobs in ("1", "3"):
         done = heedful(*command, "--jobs", jobs, "--out", tmp_path / jobs)

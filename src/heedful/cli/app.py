@@ -341,6 +341,7 @@ def compare(
     seeds: Annotated[int, typer.Option(min=1, help="Trainings of each variant.")] = 3,
     budget: Annotated[str, typer.Option(help="Of each training: 90s, 10m, 1h; or 2000steps.")] = "10m",
     jobs: Annotated[int, typer.Option(min=1, help="Trainings side by side, which share the cores.")] = 1,
+    baselines: Annotated[bool, typer.Option(help="Also the same task without attention.")] = True,
     out: Annotated[Path, typer.Option("-o", "--out", help="Where all of it goes.", show_default=False)],
 ) -> None:
     """Compare variants fairly: same data order, equal budget, cost beside quality."""
@@ -350,7 +351,7 @@ def compare(
     from heedful.studies.compare import markdown
 
     console = Console(stderr=True, highlight=False)
-    rows = run(recipe, vary or [], seeds, budget, out, console.print, variant or [], jobs)
+    rows = run(recipe, vary or [], seeds, budget, out, console.print, variant or [], jobs, baselines)
     print(markdown(rows), end="")
 
 

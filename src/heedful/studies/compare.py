@@ -80,8 +80,10 @@ class Budget(NamedTuple):
         return [*given, "training.epochs=100000", "training.patience=0"]
 
 
-def variants(vary: Sequence[str], model: ModelConfig, sets: Sequence[str] = ()) -> list[Variant]:
-    """Every combination of the values given, then the baselines without attention.
+def variants(
+    vary: Sequence[str], model: ModelConfig, sets: Sequence[str] = (), baselines: bool = True
+) -> list[Variant]:
+    """Every combination of the values given, then the baselines without attention, if they are wanted.
 
     `sets` are settings that go together ("a.b=1 c.d=2"): each is varied like one value of a further key.
     """
@@ -100,7 +102,8 @@ def variants(vary: Sequence[str], model: ModelConfig, sets: Sequence[str] = ()) 
     if not choices:
         raise ConfigError([Mistake("--vary", "", "nothing to compare: give --vary, --variant or both")])
     combined = [tuple(itertools.chain(*parts)) for parts in itertools.product(*choices)]
-    return [Variant(_name(overrides), overrides) for overrides in combined] + _baselines(model)
+    chosen = [Variant(_name(overrides), overrides) for overrides in combined]
+    return chosen + _baselines(model) if baselines else chosen
 
 
 def _settings(text: str) -> tuple[str, ...]:
@@ -145,7 +148,7 @@ def _name(overrides: Sequence[str]) -> str:
     return ", ".join(f"{key.rsplit('.', 1)[-1]}={value}" for key, _, value in parts)
 
 
-def compare(
+def compare(  # noqa: PLR0913 - one argument per independent choice
     recipe: Path,
     vary: Sequence[str],
     seeds: int,
@@ -154,6 +157,7 @@ def compare(
     say: Callable[[str], None],
     sets: Sequence[str] = (),
     abreast: int = 1,
+    baselines: bool = True,
 ) -> list[Row]:
     """Train and measure every variant, `abreast` of them at once; writes `compare.json`, `.md` and `.png`."""
     limit = Budget.of(budget)
@@ -161,7 +165,7 @@ def compare(
         wrong = f"{budget}: trainings side by side take time from one another; give updates, as in 2000steps"
         raise ConfigError([Mistake("--budget", "", wrong)])
     loaded = load_recipe(recipe)
-    jobs = variants(vary, loaded.recipe.model, sets)
+    jobs = variants(vary, loaded.recipe.model, sets, baselines)
     for job in jobs:  # all mistakes before hours of work
         load_recipe(recipe, job.overrides)
     if not kind_of(loaded.recipe.task.kind).tested(loaded.recipe, loaded.base):
