@@ -354,12 +354,36 @@ ROWS = (
             "training.warmup=100",
         ),
     ),
-    Row(
-        "world-lengths-plain",
-        "world-lengths",
-        "Phrase world, 3-60 words, `seq2seq`",
-        ("exact",),
-        sets=("model.preset=seq2seq",),
+    *(
+        Row(
+            name,
+            "world-lengths",
+            f"Phrase world, {words}, `seq2seq`, read from both ends",
+            ("exact",),
+            sets=(
+                "model.preset=seq2seq",
+                "model.encoder.bidirectional=true",
+                "model.encoder.hidden=256",
+                *sets,
+            ),
+        )
+        for name, words, sets in (
+            (
+                "world-lengths-plain-short",
+                "3-14 words",
+                ("data.world.max_words=14", "data.world.train=200_000", "training.batch_tokens=500"),
+            ),
+            (
+                "world-lengths-plain",
+                "3-60 words, begun with 3-14 words",
+                (
+                    "training.start_from=../build/figures/world-lengths-plain-short-{seed}",
+                    "data.world.train=100_000",
+                    "training.rate=0.002",
+                    "training.warmup=100",
+                ),
+            ),
+        )
     ),
 )
 PARTS = (MEDIUM,)

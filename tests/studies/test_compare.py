@@ -114,6 +114,7 @@ def test_a_comparison_from_end_to_end_and_again(tmp_path: Path) -> None:
         "baseline: uniform weights",
         "baseline: no attention",
     ]
+    assert "±" not in done.stdout, "one seed has no spread"
     assert all(row["megabytes"] > 50 for row in rows)
     assert all(0 < row["seconds_per_word"] < 1 for row in rows)
     assert (tmp_path / "c" / "compare.png").read_bytes().startswith(b"\x89PNG")

@@ -116,3 +116,6 @@ def test_what_has_no_looks_is_told_so(tmp_path: Path) -> None:
     opened = labels.folder(tmp_path / "m", labels.preset("classify-max"))
     with pytest.raises(TraceError, match="has no attention"):
         measure(opened, labels.PAIRS, Asked())
+    tape = labels.folder(tmp_path / "t", labels.preset("classify-lstmn"))
+    with pytest.raises(TraceError, match="looks only while it reads"):
+        measure(tape, labels.PAIRS, Asked())

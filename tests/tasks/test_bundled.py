@@ -66,6 +66,9 @@ def test_a_real_captioner_is_in_the_package(tmp_path: Path) -> None:
     again = heedful("caption", photo, HEEDFUL_CACHE=str(tmp_path))
     assert again.stdout == first.stdout
     assert "non-commercial" not in again.stderr, "and once only"
+    traced = heedful("trace", photo, "-o", tmp_path / "t.json", HEEDFUL_CACHE=str(tmp_path))
+    assert traced.stdout.split() == first.stdout.split(), "a picture needs no -m"
+    assert "no recommender comes with heedful" in refused("trace", "user:7", "-o", tmp_path / "u.json")
     folder = bundled.bundled()["photos"]
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 10_000_000
     card = json.loads((folder / "model.json").read_text())

@@ -72,7 +72,8 @@ def test_a_label_that_training_never_saw_is_never_right(model: Path, tmp_path: P
     assert plain["metrics"][0]["value"] == 50.0
     assert plain["confusion"]["labels"] == ["negative", "positive", "sour"]
     assert plain["against"]["comparison"]["difference"] == 0.0
-    assert "not for classifiers" in refused(*words, "--beam", "3")
+    assert "a classifier searches and draws nothing" in refused(*words, "--beam", "3")
+    assert '"bleu": is not for labels; known: accuracy' in refused(*words, "--metric", "bleu")
 
 
 def test_a_trace_is_computed_twice_and_drawn(model: Path, tmp_path: Path) -> None:
@@ -194,8 +195,9 @@ def test_words_then_sentences(sentences: Path, tmp_path: Path) -> None:
     for picture in ("t.png", "t.html"):
         assert heedful("show", path, "-o", tmp_path / picture).returncode == 0
     assert "awful" in heedful("show", path).stdout
+    assert "awful" in heedful("show", path, "--site", "enc.words").stdout
     done = heedful("trace", text, "-m", sentences, "--set", "onehot:position=0", "-o", path)
-    assert (done.returncode, "may not be read" in done.stderr) == (2, True)
+    assert (done.returncode, "may not be read; open: 4, 9, 11" in done.stderr) == (2, True)
     for edit in ("uniform@enc.words", "permute@enc.words", "zero@enc.words:step=4,position=3"):
         done = heedful(
             "trace", text, "-m", sentences, "--set", edit, "--replay", "--detail", "full", "-o", path

@@ -139,6 +139,9 @@ def test_what_cannot_be_shaded_is_said(tmp_path: Path) -> None:
     trace = trace_text(plain, Wanted(LINE))
     with pytest.raises(TraceError, match="has no attention"):
         shaded(trace)
+    tape = labels.folder(tmp_path / "t", labels.preset("classify-lstmn"))
+    with pytest.raises(TraceError, match=r"only while it reads, .* --site enc\.tape\.0"):
+        shaded(trace_text(tape, Wanted(LINE)))
     with pytest.raises(TraceError, match="no weights to change"):
         trace_text(plain, Wanted(LINE, edits=[edit_of("uniform")]))
     with pytest.raises(TraceError, match="here 4 tokens ask; take --view alignment"):

@@ -98,7 +98,8 @@ def test_the_source_and_the_beginning_can_be_changed(opened: TextModel) -> None:
         ("onehot", "onehot needs position"),
         ("set:position=1,value=2", "a weight is between 0 and 1"),
         ("zero:position=x", 'position = "x" is not a number'),
-        ("zero:place=1", '"place=1" is not KEY=VALUE; keys: step'),
+        ("zero:place=1", 'edits have no "place"; known: step'),
+        ("zero:position", '"position" is not KEY=VALUE; keys: step'),
     ],
 )
 def test_a_mistake_in_an_edit_is_told(text: str, words: str) -> None:

@@ -15,7 +15,7 @@ from heedful.config.presets import RECOMMENDERS
 from heedful.models import Recommender
 from heedful.record import Model, Side, Step, Tensor, Token, Trace
 from heedful.record.trace import site_looks
-from heedful.view.history import bars_of, history_text
+from heedful.view.history import Bar, bars_of, draw_history, history_text
 from test_cli import heedful
 from view.conftest import REQUIRED, Opener
 from view.test_page import AXE
@@ -154,6 +154,8 @@ def test_a_recommendation_is_shown_as_a_history(tmp_path: Path) -> None:
     plain = history_text(bars_of(recommended()), width=45, blocks=False).plain
     assert plain.isascii()
     assert "#" in plain
+    draw_history([Bar("$a_$b$", 0.5, -0.1)], "for $1", 0, tmp_path / "u.svg")
+    assert "$a_$b$" in (tmp_path / "u.svg").read_text()
     for name in ("t.png", "t.svg", "t.pdf"):
         assert heedful("show", file, "-o", tmp_path / name).returncode == 0
         assert (tmp_path / name).stat().st_size > 1_000

@@ -127,6 +127,8 @@ def test_what_a_trace_does_not_have_is_told(tmp_path: Path) -> None:
         draw(small.trace(), tmp_path / "v.png", site="cros")
     with pytest.raises(TraceError, match="no head 1; this site has 0 to 0"):
         draw(small.trace(), tmp_path / "v.png", head=1)
+    with pytest.raises(TraceError, match="history: is of what a recommender took into account"):
+        draw(small.trace(), tmp_path / "v.png", "history")
 
 
 def test_vietnamese_has_its_letters_and_what_no_font_has_is_named(
@@ -136,10 +138,21 @@ def test_vietnamese_has_its_letters_and_what_no_font_has_is_named(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         draw(Trace.from_weights(words, words, np.eye(8)), tmp_path / "v.png")
+    nobodys = "\U0010fffd"  # but matplotlib has a font with a box for every letter
+    with pytest.warns(UserWarning, match=f"no font on this machine has {nobodys}"):
+        draw(Trace.from_weights([nobodys], [nobodys], [[1.0]]), tmp_path / "u.png")
     odd = "\U0001f9ff"
     monkeypatch.setattr(labels.fonts.fontManager, "ttflist", [])
     with pytest.warns(UserWarning, match=f"no font on this machine has {odd}"):
         draw(Trace.from_weights([odd], [odd], [[1.0]]), tmp_path / "w.png")
+
+
+@pytest.mark.parametrize("view", ["alignment", "lines"])
+def test_dollars_are_letters_not_formulas(tmp_path: Path, view: str) -> None:
+    words = ["$5-$6", "$_$", "$\\frac$"]
+    draw(Trace.from_weights(words, words, np.eye(3)), tmp_path / "v.svg", view)
+    text = (tmp_path / "v.svg").read_text(encoding="utf-8")
+    assert all(word in text for word in words)
 
 
 def test_a_long_source_goes_on_in_panels(tmp_path: Path) -> None:

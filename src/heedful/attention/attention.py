@@ -283,7 +283,12 @@ class Attention(nn.Module):
         if not bool(torch.isfinite(override.weights).all()):
             raise ShapeError(f"the edit at {self.site.id} holds weights that are not finite")
         if bool(override.weights.masked_fill(allowed, 0.0).any()):
-            raise ShapeError(f"the edit at {self.site.id} puts weight on positions that may not be read")
+            wrong = (override.weights != 0) & ~allowed
+            readable = allowed.expand_as(weights)[tuple(wrong.nonzero()[0][:-1])].nonzero().flatten().tolist()
+            listed = ", ".join(map(str, readable[:12])) + (" ..." if len(readable) > 12 else "") or "none"
+            raise ShapeError(
+                f"the edit at {self.site.id} puts weight on positions that may not be read; open: {listed}"
+            )
         return override.weights.to(weights.dtype)
 
     def _joined(self, context: Tensor, read: Tensor) -> Tensor:

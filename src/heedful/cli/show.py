@@ -55,8 +55,10 @@ def run(file: Path, out: Path | None, chosen: Chosen) -> None:
 def usual(trace: Trace, site: str | None, out: Path | None) -> str:
     """Shaded words where one look makes a label of a text, else the matrix; in a file, photographs, arcs."""
     looked = next((looks for looks in trace.sites if looks.site == (site or trace.alignment)), None)
-    if looked is not None and looked.kind in ("pool", "history"):
-        return "words" if looked.kind == "pool" else "history"
+    if looked is not None and looked.kind == "history":
+        return "history"
+    if looked is not None and looked.kind == "pool" and looked.asks == "target":
+        return "words"
     if out is not None and trace.source.image is not None:
         return "photo"
     reading = looked is not None and site is None and looked.asks == looked.reads

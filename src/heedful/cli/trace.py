@@ -18,6 +18,8 @@ from heedful.tasks.kind import kind_of
 from heedful.tasks.tracing import Wanted, replayed
 from heedful.trace import edit_of
 
+PICTURES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff")
+
 
 class Asked(NamedTuple):
     text: str
@@ -36,8 +38,8 @@ def run(asked: Asked, model: Path | None, how: Mapping[str, Any], out: Path) -> 
         raise TraceError(f'--detail "{asked.detail}": no such detail; {nearest(asked.detail, levels)}')
     level = levels[levels.index(asked.detail)]
     edits = [edit_of(text) for text in asked.changes]
-    (folder,) = find([] if model is None else [model], "translate")
     _check_text(asked.text)
+    (folder,) = find([], _task_of(asked.text)) if model is None else find([model], "")
     opened = open_model(folder)
     kind = kind_of(opened.recipe.task.kind)
     decoding = opened.recipe.decoding.model_copy(update={"n_best": 1, **how})
@@ -54,6 +56,15 @@ def run(asked: Asked, model: Path | None, how: Mapping[str, Any], out: Path) -> 
         said += f"\n{_said(made)}"
     made.save(out)
     print(said)
+
+
+def _task_of(text: str) -> str:
+    """Whose bundled model is meant where none is named."""
+    if text.startswith("user:"):
+        raise DataError(f"{text}: no recommender comes with heedful: give a folder with -m")
+    path = Path(text)
+    picture = path.suffix.lower() in PICTURES and (" " not in text or path.is_file())
+    return "caption" if picture else "translate"
 
 
 def _check_text(text: str) -> None:

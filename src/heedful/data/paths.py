@@ -51,6 +51,7 @@ def locate_folder(name: str, base: Path) -> Path:
 def _missing(path: Path, name: str) -> DataError:
     beside = sorted(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else []
     hint = f"; {nearest(path.name, beside)}" if beside else f"; the folder {path.parent} is not there either"
-    if name.startswith(PREFIX) and "HEEDFUL_DATA" not in os.environ:
-        hint += " (the data folder can be named by HEEDFUL_DATA)"
+    if name.startswith(PREFIX):
+        given = os.environ.get("HEEDFUL_DATA")
+        hint += f" (HEEDFUL_DATA is {given})" if given else " (the data folder can be named by HEEDFUL_DATA)"
     return DataError(f"{path} is not there{hint}")

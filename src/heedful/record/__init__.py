@@ -13,7 +13,7 @@ from heedful.record.links import (
     trace_links,
     word_links,
 )
-from heedful.record.site import Kind, Mass, Site
+from heedful.record.site import Kind, Mass, Site, without_alignment
 from heedful.record.tensor import Tensor
 from heedful.record.trace import (
     SCHEMA,
@@ -71,5 +71,6 @@ __all__ = [
     "to_csv",
     "to_npz",
     "trace_links",
+    "without_alignment",
     "word_links",
 ]

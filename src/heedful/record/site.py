@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 Kind = Literal["cross", "self", "pool", "history", "tape"]
@@ -15,3 +16,10 @@ class Site(NamedTuple):
     kind: Kind
     heads: int
     mass: Mass
+
+
+def without_alignment(name: str, sites: Sequence[str]) -> str:
+    """Why nothing can be said of looks from a model's output to its input."""
+    if not sites:
+        return f"{name} has no attention: it never looks back at what it read"
+    return f"{name} looks only while it reads, not when it answers; a trace shows that with --site {sites[0]}"

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from heedful.errors import TraceError, nearest
 from heedful.record.fold import NO_WORD, Array, fold
-from heedful.record.site import Kind, Mass, Site
+from heedful.record.site import Kind, Mass, Site, without_alignment
 from heedful.record.tensor import Tensor
 from heedful.whole import whole
 
@@ -313,7 +313,7 @@ class Trace(_Part):
         """A site by its name; without one, that of the alignment."""
         wanted = site or self.alignment
         if wanted is None:
-            raise TraceError(f"{self.model.name} has no attention: it never looks back at what it read")
+            raise TraceError(without_alignment(self.model.name, [looks.site for looks in self.sites]))
         known = {looks.site: looks for looks in self.sites}
         if wanted not in known:
             raise TraceError(f'the trace has no site "{wanted}"; {nearest(wanted, known)}')

@@ -40,7 +40,7 @@ class Row(NamedTuple):
 
     name: str
     parameters: int
-    figures: dict[str, tuple[float, float]]
+    figures: dict[str, tuple[float, float | None]]  # one seed has no spread
     steps: float
     seconds_per_step: float
     megabytes: float
@@ -337,8 +337,13 @@ def _damaged(folder: Path) -> ModelError:
     )
 
 
-def _spread(values: Sequence[float]) -> tuple[float, float]:
-    return statistics.mean(values), statistics.stdev(values) if len(values) > 1 else 0.0
+def _spread(values: Sequence[float]) -> tuple[float, float | None]:
+    """Mean and standard deviation, which one value has not."""
+    return statistics.mean(values), statistics.stdev(values) if len(values) > 1 else None
+
+
+def _figure(mean: float, spread: float | None) -> str:
+    return f"{mean:.2f}" if spread is None else f"{mean:.2f} ± {spread:.2f}"
 
 
 def markdown(rows: Sequence[Row]) -> str:
@@ -350,7 +355,7 @@ def markdown(rows: Sequence[Row]) -> str:
     lines = [" | ".join(["", *head, ""]).strip(), "|" + "---|" * len(head)]
     for row in rows:
         found = [row.figures.get(name) for name in names]
-        cells = ["" if pair is None else f"{pair[0]:.2f} ± {pair[1]:.2f}" for pair in found]
+        cells = ["" if pair is None else _figure(*pair) for pair in found]
         p = "" if row.p is None else f"{row.p:.3f}"
         cost = [f"{row.steps:.0f}", f"{1000 * row.seconds_per_step:.0f}"]
         if writes:

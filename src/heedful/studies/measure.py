@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from heedful.errors import DataError, TraceError
-from heedful.record import Links, graded
+from heedful.record import Links, graded, without_alignment
 from heedful.studies.examine import TESTS, Asked, honesty
 from heedful.studies.probe import Subject
 from heedful.tasks.kind import FILES, Opened
@@ -76,7 +76,7 @@ def measure(
     """Everything that was asked for, as plain numbers."""
     way = way_of(opened)
     if opened.model.alignment is None:
-        raise TraceError(f"{opened.name} has no attention: it never looks back at what it read")
+        raise TraceError(without_alignment(opened.name, [site.id for site in opened.model.sites]))
     if gold is not None and len(gold) != len(pairs):
         raise DataError(f"{len(pairs):,} pairs, but {len(gold):,} lines of gold links")
     found = {"model": opened.name, "sentences": len(pairs), "unit": way.unit}

@@ -19,6 +19,7 @@ from heedful.tasks.kind import Question, Table
 from heedful.tasks.text import open_splits
 from heedful.tasks.use import processors
 
+COUNTED = (*FIGURES, "exact", "line-error")  # what can be counted of labels
 WIDE = 20  # classes; a larger confusion table is only in the JSON
 CLIP = 12  # letters of a label as a column's head
 
@@ -95,7 +96,16 @@ def texts_of(opened: Labeller, files: Sequence[str], split: str) -> list[TextPai
 def evaluated(folders: Sequence[Path], asked: Question) -> LabelEvaluation:
     """One model, or the mean of several, on the data asked for. A label they do not know is never right."""
     if asked.decoding or asked.int8 or asked.gallery is not None:
-        raise DataError("--beam, --int8 and --gallery are not for classifiers: they search and draw nothing")
+        raise DataError(
+            "--beam, --length-penalty, --int8, --gallery: a classifier searches and draws nothing"
+        )
+    strange = [
+        f'"{name}": is not for labels; {nearest(name, COUNTED)}'
+        for name in asked.metrics
+        if name not in COUNTED
+    ]
+    if strange:
+        raise DataError("\n".join(strange))
     models: list[Labeller] = [open_for(folder, "classify") for folder in folders]
     first = models[0]
     names = first.words.labels.names

@@ -105,7 +105,9 @@ def _check(folders: Sequence[Path], asked: Question) -> None:
     if len(folders) > 1:
         raise ModelError(f"readers are measured one at a time; {len(folders)} were given")
     if asked.decoding or asked.int8 or asked.gallery:
-        raise DataError("--beam, --int8, --gallery: a reader writes nothing; it is only asked what is likely")
+        raise DataError(
+            "--beam, --length-penalty, --int8, --gallery: a reader writes nothing; it says what is likely"
+        )
 
 
 def lines_of(opened: ReaderModel, asked: Question) -> Iterable[str]:

@@ -112,7 +112,9 @@ def evaluated(folders: Sequence[Path], asked: Question) -> RecommendEvaluation:
     if len(folders) > 1:
         raise ModelError(f"recommenders do not join: give one model, not {len(folders)}")
     if asked.gallery is not None or asked.int8 or asked.decoding:
-        raise DataError("--beam, --int8 and --gallery are for models that write; this one ranks items")
+        raise DataError(
+            "--beam, --length-penalty, --int8, --gallery: a recommender writes nothing; it ranks items"
+        )
     names = list(asked.metrics) or list(USUAL)
     for name in names:
         wanted(name)

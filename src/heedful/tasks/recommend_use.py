@@ -100,14 +100,16 @@ def effects(opened: RecommenderModel, history: Ints, item: int, places: Sequence
 
 
 def reasons(opened: RecommenderModel, history: Ints, item: int, found: Weighed, most: int) -> list[Reason]:
-    """The items that added most to a score; none where nothing looks at a history."""
+    """The items that spoke most for one; none where nothing looks at a history, or all spoke against it."""
     if isinstance(opened.model, Popularity):
         return []
-    places = [at for at in np.argsort(-found.adds, kind="stable").tolist() if history[at] != item][:most]
+    order = np.argsort(-found.adds, kind="stable").tolist()
+    places = [at for at in order if history[at] != item and found.adds[at] > 0][:most]
     lost = effects(opened, history, item, places)
     return [
         Reason(int(history[at]), float(found.weights[at]), effect)
         for at, effect in zip(places, lost, strict=True)
+        if effect > 0
     ]
 
 

@@ -45,8 +45,10 @@ def edit_of(text: str) -> Edit:
     found: dict[str, Any] = {"op": op, "site": site or None}
     for part in _parts(rest):
         key, equals, value = part.partition("=")
-        if not equals or key not in NUMBERS:
+        if not equals:
             raise TraceError(f'"{text}": "{part}" is not KEY=VALUE; keys: {", ".join(NUMBERS)}')
+        if key not in NUMBERS:
+            raise TraceError(f'"{text}": edits have no "{key}"; {nearest(key, NUMBERS)}')
         try:
             found[key] = NUMBERS[key](value)
         except ValueError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,15 +53,13 @@ def arcs(
             axes.text(places[at], -5.2, f"{bits[at]:.1f}", ha="center", va="top", color=NOTE, fontsize=8)
     drawn = sum(float(table.weights[place]) for place in strong)
     hidden = (table.weights.sum() - np.trace(table.weights) - drawn) / max(1, count)
-    axes.text(
-        places[0],
-        -9.2,
+    about = (
         f"arcs: the earlier words that each word read (under {LEAST:.0%} not drawn: {hidden:.0%} of a word's"
-        " reading); numbers: bits of surprise",
-        color=NOTE,
-        fontsize=8,
+        " reading); numbers: bits of surprise"
     )
-    axes.set(xlim=(places[0] - 4, places[-1] + 4), ylim=(-11, reach / 2 + 2))
+    lines = textwrap.wrap(about, max(48, round(2.2 * (places[-1] + 4))))
+    axes.text(places[0], -8.0, "\n".join(lines), va="top", color=NOTE, fontsize=8)
+    axes.set(xlim=(places[0] - 4, places[-1] + 4), ylim=(-8 - 2 * len(lines), reach / 2 + 2))
     axes.set_aspect("equal")
     axes.axis("off")
     return figure

@@ -11,13 +11,14 @@ from heedful.errors import DataError
 from heedful.whole import whole
 
 
-def draw_bars(rows: Sequence[tuple[str, float, float]], label: str, path: Path) -> None:
+def draw_bars(rows: Sequence[tuple[str, float, float | None]], label: str, path: Path) -> None:
     """Draw (name, mean, spread) rows; the number stands beside each bar."""
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(7.5, 0.9 + 0.42 * len(rows)))
-    names, means, spreads = zip(*rows, strict=True)
+    names, means, found = zip(*rows, strict=True)
+    spreads = None if None in found else found
     places = range(len(rows))
     axes.barh(places, means, xerr=spreads, color="#4878a8", ecolor="#222222", capsize=3)
     for place, mean in zip(places, means, strict=True):

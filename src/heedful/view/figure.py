@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import matplotlib
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from heedful.errors import TraceError, nearest
 from heedful.record import Matrix, Trace, entropy_ratio
 from heedful.view.arcs import arcs
-from heedful.view.labels import families
+from heedful.view.labels import style
 from heedful.view.photo import panels
 from heedful.view.shaded import shaded, shaded_figure
 from heedful.whole import whole
@@ -65,17 +65,11 @@ def draw(
     from matplotlib import pyplot
 
     texts = [*trace.source.words, *trace.target.words, *(t.text for t in trace.target.tokens)]
-    settings: dict[Any, Any] = {
-        "svg.fonttype": "none",
-        "pdf.fonttype": 42,
-        "font.size": 11,
-        "font.family": families(texts),
-    }
-    with matplotlib.rc_context(settings):
+    with matplotlib.rc_context({**style(texts), "font.size": 11}):
         figure = makers[view]()
         try:
             with whole(path, TraceError) as draft, warnings.catch_warnings():
-                warnings.filterwarnings("ignore", message="Glyph")  # `families` has said it once
+                warnings.filterwarnings("ignore", message="Glyph")  # `style` has said it once
                 figure.savefig(draft, dpi=150, bbox_inches="tight")
         finally:
             pyplot.close(figure)

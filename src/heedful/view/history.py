@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import matplotlib
 import numpy as np
@@ -14,7 +14,7 @@ from rich.text import Text
 from heedful.errors import TraceError, nearest
 from heedful.record import Trace
 from heedful.view.figure import FORMATS
-from heedful.view.labels import families
+from heedful.view.labels import style
 from heedful.whole import whole
 
 if TYPE_CHECKING:
@@ -44,6 +44,10 @@ class Bars(NamedTuple):
 
 def bars_of(trace: Trace, site: str | None = None, head: int | None = None, count: int = BARS) -> list[Bars]:
     """For each recommended item what spoke for it or against it, by what leaving it out changes."""
+    if trace.looks(site).kind != "history":
+        raise TraceError(
+            "history: is of what a recommender took into account; this trace is of something else"
+        )
     table = trace.table(site, head, words=False)
     effects = np.full(table.weights.shape, np.nan)
     if WITHOUT in trace.tests:
@@ -85,7 +89,7 @@ def history_figure(bars: Sequence[Bar], title: str, left_out: int) -> Figure:
 
     names = [bar.name if len(bar.name) <= LONGEST else bar.name[: LONGEST - 1] + "…" for bar in bars]
     figure, (left, right) = pyplot.subplots(
-        1, 2, sharey=True, figsize=(10.5, 1.7 + 0.3 * len(bars)), gridspec_kw={"wspace": 0.06}
+        1, 2, sharey=True, figsize=(10.5, 1.7 + 0.3 * len(bars)), layout="constrained"
     )
     places = range(len(bars))
     left.barh(places, [bar.weight for bar in bars], color=WEIGHT)
@@ -113,12 +117,7 @@ def draw_history(bars: Sequence[Bar], title: str, left_out: int, path: Path) -> 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    settings: dict[Any, Any] = {
-        "svg.fonttype": "none",
-        "pdf.fonttype": 42,
-        "font.family": families([*(bar.name for bar in bars), title]),
-    }
-    with matplotlib.rc_context(settings):
+    with matplotlib.rc_context(style([*(bar.name for bar in bars), title])):
         figure = history_figure(bars, title, left_out)
         try:
             with whole(path, TraceError) as draft:

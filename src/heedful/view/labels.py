@@ -6,10 +6,11 @@ import unicodedata
 import warnings
 from collections.abc import Iterable
 from functools import cache
+from typing import Any
 
 from matplotlib import font_manager as fonts
 
-__all__ = ["families", "fonts"]
+__all__ = ["families", "fonts", "style"]
 
 USUAL = "DejaVu Sans"  # comes with matplotlib: Latin, Vietnamese, Greek, Cyrillic, Arabic letters, Hebrew
 # What systems and packages have for the rest, the commonest first.
@@ -32,6 +33,18 @@ LIKELY = (
     "Unifont",
 )
 
+BOXES = "Last Resort"  # comes with matplotlib too, and has a box for every letter
+
+
+def style(texts: Iterable[str]) -> dict[Any, Any]:
+    """Matplotlib's settings for pictures with these texts, in which "$" is a letter like any other."""
+    return {
+        "svg.fonttype": "none",
+        "pdf.fonttype": 42,
+        "text.parse_math": False,
+        "font.family": families(texts),
+    }
+
 
 @cache
 def _letters(path: str) -> frozenset[int]:
@@ -50,7 +63,11 @@ def families(texts: Iterable[str]) -> list[str]:
     left = wanted - _letters(fonts.findfont(USUAL))
     if not left:
         return chosen
-    by_name = {entry.name: entry.fname for entry in reversed(fonts.fontManager.ttflist)}
+    by_name = {
+        entry.name: entry.fname
+        for entry in reversed(fonts.fontManager.ttflist)
+        if not entry.name.startswith(BOXES)
+    }
     for name in [name for name in LIKELY if name in by_name] + sorted(set(by_name) - set(LIKELY)):
         found = left & _letters(by_name[name])
         if found:
