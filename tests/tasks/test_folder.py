@@ -30,6 +30,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "m"
 
 
+def test_whoever_may_read_the_recipe_may_read_the_weights(folder: Path) -> None:
+    assert len({path.stat().st_mode for path in folder.iterdir() if path.is_file()}) == 1
+
+
 def test_a_model_reads_back_as_saved(folder: Path) -> None:
     opened = open_model(folder)
     assert opened.card["figures"] == {"exact": 0.5}

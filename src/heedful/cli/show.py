@@ -34,9 +34,9 @@ def run(file: Path, out: Path | None, chosen: Chosen) -> None:
         chosen = chosen._replace(view=usual(trace, chosen.site, out))
     if out is None:
         _print(trace, chosen)
-    elif out.suffix in EXPORTS:
+    elif out.suffix.lower() in EXPORTS:
         _export(trace, out, chosen)
-    elif out.suffix == PAGE:
+    elif out.suffix.lower() == PAGE:
         _page(trace, out, chosen)
     else:
         from heedful.view.figure import draw
@@ -62,7 +62,7 @@ def usual(trace: Trace, site: str | None, out: Path | None) -> str:
     if out is not None and trace.source.image is not None:
         return "photo"
     reading = looked is not None and site is None and looked.asks == looked.reads
-    return "arcs" if reading and out is not None and out.suffix != PAGE else "alignment"
+    return "arcs" if reading and out is not None and out.suffix.lower() != PAGE else "alignment"
 
 
 def _print(trace: Trace, chosen: Chosen) -> None:
@@ -126,9 +126,9 @@ def _page(trace: Trace, out: Path, chosen: Chosen) -> None:
 
 def _export(trace: Trace, out: Path, chosen: Chosen) -> None:
     try:
-        if out.suffix == ".npz":
+        if out.suffix.lower() == ".npz":
             to_npz(trace, out)
-        elif out.suffix == ".csv":
+        elif out.suffix.lower() == ".csv":
             out.write_text(to_csv(trace, chosen.site, words=chosen.words), encoding="utf-8")
         else:
             out.write_text(

@@ -17,8 +17,7 @@ from heedful.tasks.folder import open_model
 from heedful.tasks.kind import kind_of
 from heedful.tasks.tracing import Wanted, replayed
 from heedful.trace import edit_of
-
-PICTURES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff")
+from heedful.vision.pictures import KINDS
 
 
 class Asked(NamedTuple):
@@ -63,7 +62,7 @@ def _task_of(text: str) -> str:
     if text.startswith("user:"):
         raise DataError(f"{text}: no recommender comes with heedful: give a folder with -m")
     path = Path(text)
-    picture = path.suffix.lower() in PICTURES and (" " not in text or path.is_file())
+    picture = path.suffix.lower() in KINDS and (" " not in text or path.is_file())
     return "caption" if picture else "translate"
 
 

@@ -38,6 +38,7 @@ def save_model(
     draft.mkdir(parents=True)
     (draft / RECIPE).write_text(recipe_toml(recipe), encoding="utf-8")
     save_model_weights(model, str(draft / WEIGHTS))  # knows weights that several parts share
+    shutil.copymode(draft / RECIPE, draft / WEIGHTS)  # safetensors lets nobody else read it
     words.save(draft)
     card = {
         "format": FORMAT,

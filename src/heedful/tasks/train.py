@@ -76,7 +76,7 @@ def _train(kind: Kind, recipe: Recipe, base: Path, out: Path, ears: Ears) -> Non
     if leads():
         save_model(out, recipe, started.words, model, outcome.best.figures, outcome.reason)
         forget(out)
-        ears.say(outcome.reason)
+        ears.say(f"ended by training.{outcome.reason}")
 
 
 def parameters_of(model: nn.Module) -> int:

@@ -189,7 +189,8 @@ Sentences with planted sentiment words. Every sentiment word votes for its own s
 "not" or "never" stands directly before it; the majority is the label{tie}. All other words are filler and
 carry no information about the label.
 
-- `train.tsv`, `valid.tsv`, `test.tsv` ({sizes}): `label<TAB>text`; {labels}; no sentence twice
+- `train.tsv`, `valid.tsv`, `test.tsv` ({sizes}): `label<TAB>text`; {labels}; no sentence
+  twice. A recipe reads them with `data.columns = [2, 1]`
 - `train.gold`, `valid.gold`, `test.gold`: line by line the 0-based positions of the words that decide
 """
 
