@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEAST = 0.05  # fainter arcs are not drawn; how much is hidden is said
+UNIT = 0.1  # inches of a letter, with some air
+FLAT = 0.6  # an arc's height for its width
 ARC, WORD, NOTE = "#00204d", "#1b1b1b", "#555555"
 
 
@@ -36,13 +38,23 @@ def arcs(
     places = _places(table.rows)
     strong = _drawn(table.weights)
     reach = max((places[i] - places[j] for i, j in strong), default=2.0)
-    figure, axes = pyplot.subplots(figsize=(max(4.0, 0.17 * (places[-1] + 4)), 1.5 + 0.035 * reach))
+    drawn = sum(float(table.weights[place]) for place in strong)
+    hidden = (table.weights.sum() - np.trace(table.weights) - drawn) / max(1, count)
+    about = (
+        f"arcs: the earlier words that each word read (under {LEAST:.0%} not drawn: {hidden:.0%} of a word's"
+        " reading); numbers: bits of surprise"
+    )
+    lines = textwrap.wrap(about, max(40, round(1.6 * places[-1])))
+    left, right = places[0] - 4, places[-1] + 4
+    bottom, top = -8.0 - 2 * len(lines), FLAT * reach / 2 + 2
+    figure = pyplot.figure(figsize=(UNIT * (right - left), UNIT * (top - bottom)))
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     for row, column in strong:
         weight = float(table.weights[row, column])
         middle, wide = (places[row] + places[column]) / 2, places[row] - places[column]
         axes.add_patch(
             patches.Arc(
-                (middle, 0.0), wide, wide, theta1=0, theta2=180,
+                (middle, 0.0), wide, FLAT * wide, theta1=0, theta2=180,
                 color=ARC, alpha=min(1.0, 0.15 + weight), lw=0.4 + 3.0 * weight,
             )
         )  # fmt: skip
@@ -50,17 +62,9 @@ def arcs(
     for at, word in enumerate(table.rows):
         axes.text(places[at], -1.2, word, ha="center", va="top", color=WORD)
         if at < len(bits) and bits[at] is not None:
-            axes.text(places[at], -5.2, f"{bits[at]:.1f}", ha="center", va="top", color=NOTE, fontsize=8)
-    drawn = sum(float(table.weights[place]) for place in strong)
-    hidden = (table.weights.sum() - np.trace(table.weights) - drawn) / max(1, count)
-    about = (
-        f"arcs: the earlier words that each word read (under {LEAST:.0%} not drawn: {hidden:.0%} of a word's"
-        " reading); numbers: bits of surprise"
-    )
-    lines = textwrap.wrap(about, max(48, round(2.2 * (places[-1] + 4))))
-    axes.text(places[0], -8.0, "\n".join(lines), va="top", color=NOTE, fontsize=8)
-    axes.set(xlim=(places[0] - 4, places[-1] + 4), ylim=(-8 - 2 * len(lines), reach / 2 + 2))
-    axes.set_aspect("equal")
+            axes.text(places[at], -4.6, f"{bits[at]:.1f}", ha="center", va="top", color=NOTE, fontsize=8)
+    axes.text(places[0], -7.6, "\n".join(lines), va="top", color=NOTE, fontsize=8)
+    axes.set(xlim=(left, right), ylim=(bottom, top))
     axes.axis("off")
     return figure
 
