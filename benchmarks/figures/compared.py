@@ -45,7 +45,6 @@ POOLINGS = (
     "model.classifier.query=final model.attention.score=dot",
     "model.attention.heads=4 model.attention.score=scaled-dot",
     "model.classifier.pooling=mean",
-    "model.classifier.pooling=last",
 )
 FEEDS = ("model.decoder.feed=none,attentional",)
 COMPARISONS = {
