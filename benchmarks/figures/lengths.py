@@ -1,6 +1,6 @@
 """The length curve: exact match against the length of the source, with attention and without.
 
-python benchmarks/figures/lengths.py        # after run.py world-lengths world-lengths-plain
+python benchmarks/figures/lengths.py        # after run.py world-lengths-more world-lengths-plain
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from run import MODELS, RECORDS, ROOT
 from heedful.tasks.evaluate import pairs_of
 from heedful.tasks.use import open_models, texts
 
-WIDE = 3  # lengths in a bucket
+WIDE = 1  # lengths in a bucket
 LINES = {
-    "with attention (`cgru`)": "world-lengths-cgru-1",
+    "with attention (`cgru`)": "world-lengths-more-1",
     "one vector (`seq2seq`)": "world-lengths-plain-1",
 }
 RECORD = RECORDS / "lengths.curve.json"

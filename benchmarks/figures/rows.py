@@ -328,7 +328,12 @@ ROWS = (
     ),
     Row("world-moods", "world-moods", "Mood world, one look", CLASSES, {"accuracy": 97.0}),
     Row(
-        "world-lengths", "world-lengths", "Phrase world, 3-60 words, `bigru-gru`", ("exact",), {"exact": 99.0}
+        "world-lengths-bigru",
+        "world-lengths",
+        "Phrase world, 3-60 words, `bigru-gru`",
+        ("exact",),
+        {"exact": 99.0},
+        sets=("model.preset=bigru-gru",),
     ),
     Row(
         "world-lengths-cgru",
