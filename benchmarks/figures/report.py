@@ -122,8 +122,8 @@ def lengths() -> Iterator[str]:
     yield "Phrase world, English to French, fresh test sentences (`python benchmarks/figures/lengths.py`):"
     worst = {name: min(found.items(), key=lambda item: item[1][0]) for name, found in curves.items()}
     said = (
-        f"{name} is right in {value:.1f} % at its worst length ({first} words)"
-        for name, (first, (value, _)) in worst.items()
+        f"{name} is right in {value:.1f} % at its worst length ({first} words, BLEU {bleu:.1f} there)"
+        for name, (first, (value, _, bleu)) in worst.items()
     )
     yield "; ".join(said) + "."
 
