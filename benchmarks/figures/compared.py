@@ -40,12 +40,7 @@ class Comparison:
         return ["compare", f"recipes/{self.recipe}.toml", *chosen, "--out", f"build/figures/{name}"]
 
 
-POOLINGS = (
-    "model.classifier.query=learned",
-    "model.classifier.query=final model.attention.score=dot",
-    "model.attention.heads=4 model.attention.score=scaled-dot",
-    "model.classifier.pooling=mean",
-)
+POOLINGS = ("model.classifier.query=learned", "model.classifier.pooling=mean")
 FEEDS = ("model.decoder.feed=none,attentional",)
 COMPARISONS = {
     "luong": Comparison(

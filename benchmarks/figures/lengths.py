@@ -1,6 +1,8 @@
 """The length curve: exact match against the length of the source, with attention and without.
 
-python benchmarks/figures/lengths.py        # after run.py world-lengths-more world-lengths-plain; measures what it has no curve of
+python benchmarks/figures/lengths.py        # after run.py world-lengths-more world-lengths-plain
+
+Only what has no curve yet is measured.
 """
 
 from __future__ import annotations
