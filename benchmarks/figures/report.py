@@ -15,6 +15,7 @@ from heedful.studies.compare import markdown
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "results.md"
+EVERY_LENGTH = 99  # per cent of the phrase world, at each length that training has seen
 RECORDS = Path(__file__).parent / "records"
 BEGIN = "# What it reached (written by benchmarks/figures/run.py --report):"
 HEAD = """# Figures
@@ -126,6 +127,12 @@ def lengths() -> Iterator[str]:
         for name, (first, (value, _, bleu)) in worst.items()
     )
     yield "; ".join(said) + "."
+    short = {
+        name: [length for length, (value, _, _) in found.items() if value < EVERY_LENGTH]
+        for name, found in curves.items()
+    }
+    told = (f"{name} is below it at {len(at)} of {len(curves[name])} lengths" for name, at in short.items())
+    yield f"\nWanted with attention: {EVERY_LENGTH} % at every length; {'; '.join(told)}."
 
 
 def comparisons() -> Iterator[str]:

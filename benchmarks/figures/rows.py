@@ -332,7 +332,6 @@ ROWS = (
         "world-lengths",
         "Phrase world, 3-60 words, `bigru-gru`",
         ("exact",),
-        {"exact": 99.0},
         sets=("model.preset=bigru-gru",),
     ),
     Row(
@@ -340,7 +339,6 @@ ROWS = (
         "world-lengths",
         "Phrase world, 3-60 words, `cgru`",
         ("exact",),
-        {"exact": 99.0},
         sets=("model.preset=cgru",),
     ),
     Row(  # behind `world-lengths-cgru`, with which it begins
@@ -348,7 +346,6 @@ ROWS = (
         "world-lengths",
         "Phrase world, 3-60 words, `cgru`, gone on with other sentences",
         ("exact",),
-        {"exact": 99.0},
         sets=(
             "model.preset=cgru",
             "training.start_from=../build/figures/world-lengths-cgru-{seed}",
