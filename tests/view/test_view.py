@@ -16,7 +16,7 @@ from heedful.errors import TraceError
 from heedful.record import Trace, pharaoh, to_csv, to_npz, trace_links
 from heedful.tasks.tracing import Wanted, trace_line
 from heedful.view import alignment_text, labels
-from heedful.view.figure import alignment, draw
+from heedful.view.figure import alignment, draw, lines
 
 
 def printed(width: int = 100, blocks: bool = True) -> str:
@@ -159,6 +159,35 @@ def test_a_long_source_goes_on_in_panels(tmp_path: Path) -> None:
     many = [f"w{i}" for i in range(90)]
     figure = alignment(Trace.from_weights(many, ["a"], np.full((1, 90), 1 / 90)).table())
     assert len([axes for axes in figure.axes if axes.get_xlabel() == "input word"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("task", "asks", "reads"),
+    [
+        ("translate", "output word", "input word"),
+        ("classify", "label", "input word"),
+        ("recommend", "recommended item", "item of the history"),
+    ],
+)
+def test_axes_say_what_stands_on_them(tmp_path: Path, task: str, asks: str, reads: str) -> None:
+    trace = small.trace()
+    trace = trace.model_copy(update={"model": trace.model.model_copy(update={"task": task})})
+    draw(trace, tmp_path / "v.svg")
+    text = (tmp_path / "v.svg").read_text(encoding="utf-8")
+    assert f">{asks}<" in text
+    assert f">{reads}<" in text
+    many = reads.replace("word", "words").replace("item ", "items ")
+    assert f"rows: {asks}s; columns: {many};" in alignment_text(trace, 100).plain
+    draw(trace, tmp_path / "l.svg", "lines")
+    assert f">{many}<" in (tmp_path / "l.svg").read_text(encoding="utf-8")
+
+
+def test_long_words_beside_lines_stand_aslant_and_short_ones_do_not() -> None:
+    titles = ["One Flew Over the Cuckoo's Nest (1975)", "My Fair Lady (1964)", "Ben-Hur (1959)"]
+    drawn = lines(Trace.from_weights(titles, ["a", "b"], np.full((2, 3), 1 / 3)).table())
+    turned = {text.get_text(): text.get_rotation() for text in drawn.axes[0].texts}
+    assert [turned[title] for title in titles] == [40.0] * 3
+    assert (turned["a"], turned["b"]) == (0.0, 0.0)
 
 
 def test_words_pieces_and_specials() -> None:

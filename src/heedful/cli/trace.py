@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -45,6 +46,7 @@ def run(asked: Asked, model: Path | None, how: Mapping[str, Any], out: Path) -> 
     gold = None if asked.gold is None else parse_links(asked.gold).gold()
     wanted = Wanted(asked.text, level, asked.target, asked.reference, gold, lattice=asked.lattice)
     made = kind.trace(opened, wanted, decoding)
+    _check_gold(made, asked)
     said = made.target.text
     if edits:
         parent = made
@@ -73,6 +75,22 @@ def _check_text(text: str) -> None:
         text.encode("utf-8")
     except UnicodeEncodeError as error:  # what a shell gave us, bytes that are no text
         raise DataError(f"the sentence is not UTF-8 (character {error.start + 1})") from None
+
+
+def _check_gold(made: Trace, asked: Asked) -> None:
+    """Links join words that are there; what the model wrote itself may be shorter than was thought."""
+    if made.gold is None:
+        return
+    links = {*made.gold.sure, *made.gold.possible}
+    for at, side, name in ((0, made.source, "the text"), (1, made.target, "the output")):
+        count = len(side.words)
+        beyond = sorted(link for link in links if link[at] >= count)
+        if not beyond:
+            continue
+        told = f'--gold "{beyond[0][0]}-{beyond[0][1]}": {name} has {count:,} words, 0 to {count - 1:,}'
+        if at == 0 or asked.target is not None:
+            raise TraceError(told)
+        print(f"{told} ({side.text}): such links are not drawn", file=sys.stderr)
 
 
 def side_by_side(before: Trace, after: Trace) -> str:

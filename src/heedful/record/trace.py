@@ -188,13 +188,31 @@ class Model(_Part):
     sha256: str | None = None  # of its weights
 
 
+class Named(NamedTuple):
+    """What an axis of a picture counts: one of it, and many."""
+
+    one: str
+    many: str
+
+
+READ = {"recommend": Named("item of the history", "items of the history")}
+REGIONS, INPUT = Named("region", "regions"), Named("input word", "input words")
+SAID = {
+    "classify": Named("label", "labels"),
+    "recommend": Named("recommended item", "recommended items"),
+}
+OUTPUT = Named("output word", "output words")
+
+
 class Matrix(NamedTuple):
-    """What a picture shows: labels, weights (row, column) and gold links (row, column)."""
+    """What a picture shows: labels, weights (row, column), gold links (row, column), what is on its axes."""
 
     rows: list[str]
     columns: list[str]
     weights: Array
     gold: list[tuple[int, int]]
+    asks: Named
+    reads: Named
 
 
 class Trace(_Part):
@@ -363,7 +381,13 @@ class Trace(_Part):
         weights = fold(self.matrix(site, head), rows, columns)
         links = self.gold.sure if self.gold and (looks.asks, looks.reads) == ("target", "source") else []
         gold = [(row_of[t], column_of[s]) for s, t in links if t in row_of and s in column_of]
-        return Matrix(row_labels, column_labels, weights, gold if words else [])
+        named = self._named(looks.asks), self._named(looks.reads)
+        return Matrix(row_labels, column_labels, weights, gold if words else [], *named)
+
+    def _named(self, side: Literal["target", "source"]) -> Named:
+        if side == "target":
+            return SAID.get(self.model.task, OUTPUT)
+        return REGIONS if self.source.image is not None else READ.get(self.model.task, INPUT)
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows, once `heedful.view` is imported."""

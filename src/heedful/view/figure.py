@@ -29,6 +29,8 @@ COLOURS = "Blues"  # more is further from the page, to the colour-blind and in g
 GOLD = "#d55e00"
 LEAST = 0.01  # weights below are not drawn as lines; how much is hidden is said
 LIKELY = 5  # words shown for each step
+PLACE, LETTER = 0.75, 0.1  # inches: from word to word of the longer side; what a letter takes
+ASIDE = "#555555"
 
 
 def draw(
@@ -102,7 +104,7 @@ def alignment(table: Matrix) -> Figure:
         part = slice(panel * per_panel, min((panel + 1) * per_panel, wide))
         axes = grid[panel][0]
         image = axes.imshow(table.weights[:, part], cmap=COLOURS, vmin=0.0, vmax=most, aspect="auto")
-        _labelled(axes, table.rows, table.columns[part])
+        _labelled(axes, table, part)
         if table.weights.size <= NUMBERS_UP_TO:
             _numbers(axes, table.weights[:, part])
         for row, column in table.gold:
@@ -112,17 +114,10 @@ def alignment(table: Matrix) -> Figure:
     return figure
 
 
-def _labelled(axes: Axes, rows: list[str], columns: list[str], small: bool = False) -> None:
-    size: dict[str, Any] = {"fontsize": 7} if small else {}
-    axes.set_xticks(
-        range(len(columns)),
-        columns,
-        rotation=40,
-        ha="left",
-        rotation_mode="anchor",
-        **size,
-    )
-    axes.set_yticks(range(len(rows)), rows, **size)
+def _labelled(axes: Axes, table: Matrix, part: slice) -> None:
+    rows, columns = table.rows, table.columns[part]
+    axes.set_xticks(range(len(columns)), columns, rotation=40, ha="left", rotation_mode="anchor")
+    axes.set_yticks(range(len(rows)), rows)
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
     axes.tick_params(length=0)
@@ -130,11 +125,10 @@ def _labelled(axes: Axes, rows: list[str], columns: list[str], small: bool = Fal
         spine.set_visible(False)
     axes.set_xticks(np.arange(len(columns) + 1) - 0.5, minor=True)
     axes.set_yticks(np.arange(len(rows) + 1) - 0.5, minor=True)
-    axes.grid(which="minor", color="white", linewidth=0.4 if small else 1.2)
+    axes.grid(which="minor", color="white", linewidth=1.2)
     axes.tick_params(which="minor", length=0)
-    if not small:
-        axes.set_xlabel("input word")
-        axes.set_ylabel("output word")
+    axes.set_xlabel(table.reads.one)
+    axes.set_ylabel(table.asks.one)
 
 
 def _numbers(axes: Axes, weights: np.ndarray) -> None:
@@ -156,7 +150,7 @@ def lines(table: Matrix) -> Figure:
     from matplotlib import pyplot
 
     wide = max(len(table.rows), len(table.columns))
-    figure, axes = pyplot.subplots(figsize=(1.5 + 0.75 * wide, 3.2))
+    figure, axes = pyplot.subplots(figsize=(1.5 + PLACE * wide, 3.2))
     above = _spread(len(table.columns), wide)
     below = _spread(len(table.rows), wide)
     gold = set(table.gold)
@@ -170,22 +164,33 @@ def lines(table: Matrix) -> Figure:
                 alpha=min(1.0, float(weight)),
                 lw=2.2 * weight + 0.3,
             )
-    for place, word in zip(above, table.columns, strict=True):
-        axes.text(place, 1.05, word, ha="center", va="bottom")
-    for place, word in zip(below, table.rows, strict=True):
-        axes.text(place, -0.05, word, ha="center", va="top")
+    _beside(axes, above, table.columns, 1.05, table.reads.many)
+    _beside(axes, below, table.rows, -0.05, table.asks.many)
     hidden = table.weights[table.weights < LEAST].sum() / max(1, len(table.rows))
-    axes.text(0, 1.28, "input words", color="#555555", fontsize=9)
-    axes.text(
-        0,
-        -0.32,
-        f"output words; lines under {LEAST:.0%} hide {hidden:.1%} of the weight",
-        color="#555555",
-        fontsize=9,
-    )
+    _aside(axes, 0.5, f"lines under {LEAST:.0%}\nhide {hidden:.1%}\nof the weight")
     axes.set(xlim=(-0.5, wide - 0.5), ylim=(-0.35, 1.35))
     axes.axis("off")
     return figure
+
+
+def _beside(axes: Axes, places: np.ndarray, words: list[str], y: float, name: str) -> None:
+    """Words along a line, aslant where they would run into one another; what they are, before the first."""
+    apart = PLACE * (float(places[1] - places[0]) if len(places) > 1 else len(words[0]))
+    aslant = max(map(len, words), default=0) * LETTER > apart
+    up = y > 0
+    for place, word in zip(places, words, strict=True):
+        if aslant:
+            axes.text(
+                place, y, word, rotation=40, rotation_mode="anchor",
+                ha="left" if up else "right", va="bottom" if up else "top",
+            )  # fmt: skip
+        else:
+            axes.text(place, y, word, ha="center", va="bottom" if up else "top")
+    _aside(axes, 1.0 if up else 0.0, name)
+
+
+def _aside(axes: Axes, y: float, text: str) -> None:
+    axes.text(-0.6, y, text, color=ASIDE, fontsize=9, ha="right", va="center")
 
 
 def _spread(count: int, wide: int) -> np.ndarray:
@@ -219,8 +224,8 @@ def heads(trace: Trace, site: str | None, words: bool, specials: bool) -> Figure
             axes.set_xticks([])
             axes.set_yticks([])
             axes.spines[:].set_color("#bbbbbb")
-    figure.supxlabel("input words", fontsize=9)
-    figure.supylabel("output words", fontsize=9)
+    figure.supxlabel(table.reads.many, fontsize=9)
+    figure.supylabel(table.asks.many, fontsize=9)
     return figure
 
 

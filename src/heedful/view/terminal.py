@@ -12,7 +12,6 @@ from heedful.record import Trace
 SHADES = " ░▒▓█"
 PLAIN_SHADES = " .:*#"  # where the terminal cannot show blocks
 CELL = 7
-LEGEND = "rows: output words; columns: input words; numbers: weight in hundredths"
 
 
 def alignment_text(
@@ -25,11 +24,12 @@ def alignment_text(
     words: bool = True,
     specials: bool = True,
 ) -> Text:
-    """One row per output word, one column per input word; wide matrices are split into panels.
+    """One row for each that asks, one column for each that is read; wide matrices are split into panels.
 
     The number is the weight in hundredths; `·` is less than half of one.
     """
-    rows, columns, matrix, _ = trace.table(site, head, words=words, specials=specials)
+    table = trace.table(site, head, words=words, specials=specials)
+    rows, columns = table.rows, table.columns
     label = min(max((len(r) for r in rows), default=0), 18)
     panels = -(-len(columns) // max(1, (width - label - 2) // CELL))
     per_panel = -(-len(columns) // panels)  # all of about one width, rather than a last one of a word
@@ -38,8 +38,9 @@ def alignment_text(
         last = min(first + per_panel, len(columns))
         if first:
             text.append("\n")
-        _panel(text, matrix[:, first:last], rows, columns[first:last], label, blocks)
-    text.append(textwrap.fill(LEGEND, max(width, 20)) + "\n", style="dim")
+        _panel(text, table.weights[:, first:last], rows, columns[first:last], label, blocks)
+    legend = f"rows: {table.asks.many}; columns: {table.reads.many}; numbers: weight in hundredths"
+    text.append(textwrap.fill(legend, max(width, 20)) + "\n", style="dim")
     return text
 
 

@@ -22,7 +22,7 @@ export function painted(ui: Ui, figure: Figure): Element {
   return h(
     "div",
     { class: "painted" },
-    h("p", { class: "axis-title" }, `across: ${figure.columnTitle}s; down: ${figure.rowTitle}s`),
+    h("p", { class: "axis-title" }, `across, each ${figure.columnTitle}; down, each ${figure.rowTitle}`),
     h("canvas", {
       tabindex: 0,
       role: "application",

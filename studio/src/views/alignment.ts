@@ -8,6 +8,7 @@ import { twin } from "../figures/table";
 import { table, type Matrix } from "../fold";
 import { FIGURES } from "../link";
 import { place, tickOf } from "../tick";
+import { axesOf } from "../speech";
 import type { Looks } from "../trace";
 import { headOf, looksOf, type Ui } from "../ui";
 import { chooser, headChooser, siteChooser, toggle } from "./choosers";
@@ -51,7 +52,7 @@ export function alignment(ui: Ui): Children {
       toggle("scale", "shade by row", state.byRow, null, (byRow) => ui.go({ byRow })),
       toggle("table", "table", state.table, "T", (on) => ui.go({ table: on })),
     ),
-    h("h2", {}, headline(looks, head)),
+    h("h2", {}, headline(ui, looks, head)),
     h("p", { class: "legend" }, legend(ui, looks, found)),
     large ? painted(ui, figure) : linked(ui, figure),
     (large || state.table) && matrixTwin(figure),
@@ -61,13 +62,10 @@ export function alignment(ui: Ui): Children {
 const specials = (ui: Ui): number =>
   [...ui.trace.source.tokens, ...ui.trace.target.tokens].filter((token) => token.word < 0).length;
 
-function headline(looks: Looks, head: number | null): string {
-  const [asks, reads] = [
-    looks.asks === "source" ? "input" : "output",
-    looks.reads === "source" ? "input" : "output",
-  ];
+function headline(ui: Ui, looks: Looks, head: number | null): string {
+  const { asks, reads } = axesOf(ui.trace, looks);
   const whose = looks.heads === 1 ? "" : head === null ? `, mean of ${looks.heads} heads` : `, head ${head}`;
-  return `Each ${asks} word, and the ${reads} words it read from${whose}`;
+  return `Each ${asks[0]}, and the ${reads[1]} it read from${whose}`;
 }
 
 function legend(ui: Ui, looks: Looks, found: Matrix): string {
@@ -88,15 +86,16 @@ function legend(ui: Ui, looks: Looks, found: Matrix): string {
 function figureOf(ui: Ui, looks: Looks, found: Matrix): Figure {
   const { step, stage } = place(ui.line, ui.state.tick);
   const asks = looks.asks === "target";
+  const names = axesOf(ui.trace, looks);
   const current = asks ? found.rows.findIndex((row) => row.positions.includes(step)) : null;
   const marked = found.rows.flatMap((row, i) =>
     asks && row.positions.some((t) => edited(ui.trace, looks, t)) ? [i] : [],
   );
   return {
     id: "alignment",
-    title: headline(looks, headOf(looks, ui.state.head)),
-    rowTitle: asks ? "output word" : "input word, reading",
-    columnTitle: looks.reads === "source" ? "input word" : "output word so far",
+    title: headline(ui, looks, headOf(looks, ui.state.head)),
+    rowTitle: asks ? names.asks[0] : `${names.asks[0]}, reading`,
+    columnTitle: looks.reads === "source" ? names.reads[0] : `${names.reads[0]} so far`,
     rows: found.rows.map((row) => row.label),
     columns: found.columns.map((column) => column.label),
     values: found.values,

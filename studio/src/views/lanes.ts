@@ -14,7 +14,7 @@ import {
   weightRule,
 } from "../formulas";
 import type { Moment } from "../moment";
-import { speech } from "../speech";
+import { readIn, speech } from "../speech";
 import type { Ui } from "../ui";
 import { badge } from "./badge";
 
@@ -45,8 +45,8 @@ function rowsOf(
 }
 
 /** What is read, in words. */
-const noun = ({ trace }: Ui, { looks, reads }: Moment): string =>
-  looks.reads === "target" ? "output place so far" : reads.image != null ? "region" : speech(trace).read;
+const noun = ({ trace }: Ui, { looks }: Moment): string =>
+  looks.reads === "target" ? "output place so far" : readIn(trace)[0];
 
 export const value = (amount: number, text = number(amount)): Children =>
   h("span", { class: "n", "data-v": String(amount) }, text);

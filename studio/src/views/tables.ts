@@ -3,6 +3,7 @@ import type { Children } from "../dom";
 import { twin } from "../figures/table";
 import { bare, piece, quoted } from "../format";
 import type { Moment } from "../moment";
+import { readIn } from "../speech";
 import type { Ui } from "../ui";
 
 export function momentTables(ui: Ui, moment: Moment): Children {
@@ -10,7 +11,7 @@ export function momentTables(ui: Ui, moment: Moment): Children {
   const word = quoted(piece(ui.trace.target, step));
   const pairs = twin({
     caption: `Scores and weights when ${word} was written`,
-    corner: "input word",
+    corner: readIn(ui.trace)[0],
     columns: ["score", "weight", "weight, recomputed here"],
     rows: reads.tokens.map((_, i) => ({
       label: piece(reads, i),

@@ -1,19 +1,14 @@
 /** Each tick in one sentence, for the ear and for the eye. */
 import { number, percent, piece, quoted } from "../format";
 import { heaviest, type Moment } from "../moment";
-import { speech } from "../speech";
+import { readIn, speech } from "../speech";
 import type { Ui } from "../ui";
 
 export function told(ui: Ui, moment: Moment): string {
   const { weights, scores, step, reads, stage, inside } = moment;
   const word = (i: number): string => quoted(piece(reads, i));
   const top = heaviest(weights);
-  const [ask, read] =
-    moment.looks.reads === "target"
-      ? ["output place", "place"]
-      : reads.image != null
-        ? ["region", "region"]
-        : [speech(ui.trace).read, speech(ui.trace).one === "item" ? "item" : "word"];
+  const [ask, all] = moment.looks.reads === "target" ? ["output place", "output places"] : readIn(ui.trace);
   switch (stage) {
     case 0: {
       if (scores === null) return "This trace does not hold the scores.";
@@ -26,7 +21,7 @@ export function told(ui: Ui, moment: Moment): string {
         ? `These weights were set by hand; ${word(top)} has ${percent(weights[top]!)}.`
         : `Scores become weights; ${word(top)} gets ${percent(weights[top]!)} of them.`;
     case 2:
-      return `The vectors of all ${read}s are mixed by their weights, mostly that of ${word(top)}. The mixture is called the context.`;
+      return `The vectors of all ${all} are mixed by their weights, mostly that of ${word(top)}. The mixture is called the context.`;
     case 3:
       return speech(ui.trace).joins;
     default:

@@ -6,6 +6,7 @@ import { ELEMENTS, matrix, type Figure } from "../figures/matrix";
 import { at } from "../fold";
 import { bare, number, percent, piece, quoted } from "../format";
 import type { Op } from "../link";
+import { readIn, speech } from "../speech";
 import { place, tickOf } from "../tick";
 import type { Top, WhatIf } from "../trace";
 import type { Ui } from "../ui";
@@ -53,8 +54,8 @@ export function whatIf(ui: Ui): Children {
       "h2",
       {},
       state.op === "onehot"
-        ? "What if a step had read one input word alone?"
-        : "What if a step had not read an input word at all?",
+        ? `What if a step had read one ${readIn(trace)[0]} alone?`
+        : `What if a step had left out one ${readIn(trace)[0]}?`,
     ),
     h(
       "p",
@@ -89,8 +90,8 @@ function figureOf(ui: Ui, answers: ReadonlyMap<string, WhatIf>, step: number, po
   return {
     id: "what-if",
     title: "How much each answer differs",
-    rowTitle: "output word",
-    columnTitle: "input word",
+    rowTitle: speech(ui.trace).said[0],
+    columnTitle: readIn(ui.trace)[0],
     rows: target.tokens.map((_, t) => piece(target, t)),
     columns: source.tokens.map((_, i) => piece(source, i)),
     values: target.tokens.map((_, t) => source.tokens.map((_, i) => answers.get(at(t, i))?.tvd ?? null)),
