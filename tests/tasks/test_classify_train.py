@@ -13,7 +13,7 @@ from heedful.config.presets import CLASSIFIERS
 from heedful.data.readers import world_pairs
 from heedful.data.tokenizer import END, UNK
 from heedful.errors import DataError, HeedfulError, ModelError
-from heedful.tasks.classify import KIND, ClassifyTask, Labeller, learn
+from heedful.tasks.classify import KIND, ClassifyTask, Labeller, learn, probabilities
 from heedful.tasks.folder import open_model
 from heedful.tasks.train import run
 from heedful.training.loop import train
@@ -130,6 +130,50 @@ def test_a_model_to_start_from(tmp_path: Path) -> None:
         trained(tmp_path, "training.start_from=none", out="o")
 
 
+def test_teachers_say_what_is_learnt_beside_the_labels(tmp_path: Path) -> None:
+    first, _ = trained(tmp_path, out="a")
+    second, _ = trained(tmp_path, "training.seed=2", "tokenizer.kind=bpe", "tokenizer.size=300", out="b")
+    teachers, plain = 'training.teachers=["a", "b"]', ("training.smoothing=0.0", "training.teaching=0.25")
+    loaded = load_recipe(recipe(tmp_path), [*SMALL, teachers, *plain])
+    started = KIND.start(loaded.recipe, loaded.base, None, Ears())
+    task = started.task
+    assert isinstance(task, ClassifyTask)
+    assert task.taught is not None
+    said = [
+        probabilities(
+            o.model, o.words.source.encode_all([line.split("\t")[0] for line in TRAIN.splitlines()])
+        )
+        for o in (first, second)
+    ]
+    assert torch.allclose(task.taught, (said[0] + said[1]) / 2, atol=1e-6)
+    model = KIND.build(loaded.recipe, task.words)
+    model.drop_said.p = model.dropout.p = model.encoder.dropout.p = 0.0  # type: ignore[union-attr]
+    batch = next(task.batches(1))
+    assert batch.labels is not None
+    assert batch.taught is not None
+    logp = model.judge(batch).logits.detach().log_softmax(dim=-1)
+    own = -logp[torch.arange(len(logp)), batch.labels]
+    theirs = -(batch.taught * logp).sum(dim=1)
+    wanted = float((0.75 * own + 0.25 * theirs).sum())
+    for parts in ([batch], [batch.rows(0, 2), batch.rows(1, 2)]):
+        total = sum(float(task.loss(model, part).total.detach()) for part in parts)
+        assert total == pytest.approx(wanted, rel=1e-5)
+
+
+def test_a_taught_training_ends_and_its_recipe_finds_the_teachers_again(tmp_path: Path) -> None:
+    trained(tmp_path, out="a")
+    opened, _ = trained(tmp_path, 'training.teachers=["a"]')
+    assert opened.recipe.training.teachers == (str(tmp_path / "a"),)
+
+
+def test_teachers_that_cannot_teach(tmp_path: Path) -> None:
+    trained(tmp_path, out="a", train="good\t5\nbad\t1\n", valid="good\t5\n")
+    said = refused(tmp_path, 'training.teachers=["a"]')
+    assert "knows other labels (1, 5; here neg, pos)" in said
+    assert 'did you mean "a"' in refused(tmp_path, 'training.teachers=["aa"]')
+    assert "take one" in refused(tmp_path, 'training.teachers=["a"]', "training.agreement=1.0")
+
+
 def test_recipes_that_do_not_fit_together(tmp_path: Path) -> None:
     path = recipe(tmp_path)
     for overrides, words in (
@@ -176,6 +220,7 @@ def test_recipes_that_do_not_fit_together(tmp_path: Path) -> None:
     for override, words in (
         ("data.world.name=moods", 'the world "moods" has labels'),
         ("training.hold_vectors=true", 'training.hold_vectors: only task.kind = "classify" knows it'),
+        ('training.teachers=["a"]', 'training.teachers: only task.kind = "classify" knows it'),
     ):
         with pytest.raises(HeedfulError) as caught:
             load_recipe(text, [override])

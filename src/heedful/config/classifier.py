@@ -139,6 +139,7 @@ def _of_others(recipe: Recipe) -> Iterator[str]:
         "data.vectors": data.vectors,
         "training.class_weights": training.class_weights,
         "training.hold_vectors": training.hold_vectors,
+        "training.teachers": training.teachers,
     }
     for name in (name for name, value in own.items() if value):
         yield f'{name}: only task.kind = "classify" knows it, not "{kind}"'
@@ -160,6 +161,8 @@ def _of_classifiers(recipe: Recipe) -> Iterator[str]:
         yield 'training.metric = "exact": of labels that is "accuracy"'
     if training.sampling or training.even:
         yield "training.sampling, training.even: a classifier writes no words"
+    if training.teachers and training.agreement:
+        yield "training.teachers, training.agreement: take one"
     if data.vectors and recipe.tokenizer.kind != "word":
         yield f'data.vectors: are of words, so tokenizer.kind = "word", not "{recipe.tokenizer.kind}"'
     if training.hold_vectors and not data.vectors:

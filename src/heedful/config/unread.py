@@ -28,6 +28,7 @@ USED_BY: Mapping[str, tuple[str, ...]] = {  # by these tasks; what is not here a
     "training.sampling": WRITERS,
     "training.smoothing": (*WRITERS, "classify", "read"),
     "training.draws": ("caption",),
+    "training.teaching": ("classify",),
     "training.unknown": WRITERS,
 }
 

@@ -108,10 +108,11 @@ class Labels:
 
 
 class LabelBatch(NamedTuple):
-    """Texts, and in training the number of each one's label."""
+    """Texts, and in training the number of each one's label, and what teachers hold it to be."""
 
     source: Padded
     labels: Tensor | None = None  # (batch,), int64
+    taught: Tensor | None = None  # (batch, label), probabilities
 
     @property
     def size(self) -> int:
@@ -119,11 +120,12 @@ class LabelBatch(NamedTuple):
 
     def rows(self, start: int, step: int) -> LabelBatch:
         """Every `step`-th text from `start` on."""
-        labels = None if self.labels is None else self.labels[start::step]
-        return LabelBatch(self.source.rows(start, step), labels)
+        some = (None if given is None else given[start::step] for given in self[1:])
+        return LabelBatch(self.source.rows(start, step), *some)
 
     def to(self, device: torch.device) -> LabelBatch:
-        return LabelBatch(self.source.to(device), None if self.labels is None else self.labels.to(device))
+        more = (None if given is None else given.to(device) for given in self[1:])
+        return LabelBatch(self.source.to(device), *more)
 
 
 def label_batch(examples: Sequence[Encoded]) -> LabelBatch:

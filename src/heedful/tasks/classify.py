@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Tensor
 
 from heedful.attention import PLAIN, Watch
@@ -26,6 +27,7 @@ from heedful.layers.modules import must
 from heedful.models import Classifier, build_classifier
 from heedful.models.classifier import Judged
 from heedful.tasks.classify_start import beginning
+from heedful.tasks.classify_teach import lessons, teachers_of
 from heedful.tasks.kind import Evaluated, Opened, Question, Started, search_nothing
 from heedful.tasks.text import Split, open_splits
 from heedful.tasks.writing import side_by_side, validated
@@ -127,8 +129,15 @@ def probabilities(model: Classifier, ids: Sequence[Sequence[int]], threads: int 
 class ClassifyTask:
     """What the training loop asks: batches, a loss, and figures on the validation texts."""
 
-    def __init__(self, recipe: Recipe, splits: Mapping[str, Split], words: Answers) -> None:
-        self.recipe, self.words = recipe, words
+    def __init__(
+        self,
+        recipe: Recipe,
+        splits: Mapping[str, Split],
+        words: Answers,
+        taught: Float[Tensor, "text label"] | None = None,
+    ) -> None:
+        """`taught`: what teachers hold each training text to be."""
+        self.recipe, self.words, self.taught = recipe, words, taught
         training = recipe.training
         self.figures = validated(training.metric, FIGURES)
         self.corpus: Corpus = open_corpus(splits["train"], words.source, words.labels, recipe.data)
@@ -142,11 +151,13 @@ class ClassifyTask:
     def batches(self, epoch: int, start: int = 0, rank: int = 0, world: int = 1) -> Iterator[LabelBatch]:
         plan = self.buckets.arrange(epoch)
         for number in range(start + rank, len(plan), world):
-            examples = [self.corpus[row] for row in plan.batch(number)]
+            rows = plan.batch(number)
+            examples = [self.corpus[row] for row in rows]
             if self.cutter is not None:
                 rng = Random(f"{self.recipe.training.seed} {epoch} {number}")
                 examples = [e._replace(source=self.cutter.cut(e.source, rng)) for e in examples]
-            yield label_batch(examples)
+            batch = label_batch(examples)
+            yield batch if self.taught is None else batch._replace(taught=self.taught[list(rows)])
 
     def steps_per_epoch(self, world: int = 1) -> int:
         return -(-len(self.buckets.arrange(1)) // world)
@@ -166,11 +177,20 @@ class ClassifyTask:
             again = model.judge(batch).logits
             total, _ = plainly_agreed(logits, again, batch.labels, smoothing, price, weights)
         else:
-            total = F.cross_entropy(logits, batch.labels, weights, reduction="sum", label_smoothing=smoothing)
+            gold = self._gold(batch, logits)
+            total = F.cross_entropy(logits, gold, weights, reduction="sum", label_smoothing=smoothing)
         if model.training and (price := must(model.config.classifier).neighbours):
             guessed = model.neighbours(said.read.keys, model.readable(batch), batch.source.ids)
             total = total + price * batch.size * guessed
         return Loss(total, batch.size)
+
+    def _gold(self, batch: LabelBatch, logits: Tensor) -> Tensor:
+        """The labels; where there are teachers, probabilities: a part of them is theirs."""
+        assert batch.labels is not None
+        if batch.taught is None:
+            return batch.labels
+        own = F.one_hot(batch.labels, logits.shape[1]).to(logits)
+        return own.lerp(batch.taught.to(logits), self.recipe.training.teaching)
 
     def validate(self, model: Classifier) -> Validation:
         """Loss per text, accuracy, both F1 and the chosen metric; samples."""
@@ -202,6 +222,15 @@ def ending(words: Tokenizer, marks: Sequence[str]) -> list[int]:
     return found
 
 
+def _taught(recipe: Recipe, base: Path, train: Split, words: Answers) -> Tensor | None:
+    """What teachers say of every text of the corpus, if there are teachers."""
+    if not recipe.training.teachers:
+        return None
+    teachers = teachers_of(recipe, base, words.labels)
+    pairs, _ = within(train, words.source, words.labels, recipe.data)
+    return lessons(teachers, [pair.source for pair in pairs])
+
+
 class ClassifyKind:
     """Texts to labels."""
 
@@ -222,7 +251,7 @@ class ClassifyKind:
         words = words or learn(splits["train"], recipe)
         valid, strange = known(splits["valid"], words.labels, recipe.data.broken == "skip")
         splits["valid"], left_out = within(valid, words.source, words.labels, recipe.data)
-        task = ClassifyTask(recipe, splits, words)
+        task = ClassifyTask(recipe, splits, words, _taught(recipe, base, splits["train"], words))
         shares = ", ".join(
             f"{name} {count / sum(words.labels.counts):.0%}"
             for name, count in islice(zip(words.labels.names, words.labels.counts, strict=True), 6)

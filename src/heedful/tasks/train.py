@@ -131,8 +131,13 @@ def anchored(loaded: Loaded) -> Recipe:
     files["ratings"] = _changed(data.ratings, found, "titles")
     files["pictures"] = _changed(data.pictures, found, "folder", "captions", "weights")
     files["vectors"] = found(data.vectors)
-    start = _changed(training, folder, "start_from")
-    return recipe.model_copy(update={"data": data.model_copy(update=files), "training": start})
+    models: dict[str, Any] = {
+        "start_from": folder(training.start_from),
+        "teachers": tuple(map(folder, training.teachers)),
+    }
+    return recipe.model_copy(
+        update={"data": data.model_copy(update=files), "training": training.model_copy(update=models)}
+    )
 
 
 def _changed(section: S | None, change: Callable[[str], str], *keys: str) -> S | None:
