@@ -626,9 +626,13 @@ def test_traces_that_cannot_be_shown(tmp_path: Path) -> None:
 
 def test_gold_links_beyond_the_sentence(trained: Path, tmp_path: Path) -> None:
     asked = ("trace", "the a falls", "-m", trained, "-o", tmp_path / "t.json")
-    assert '--gold "9-0": the text has 3 words, 0 to 2' in complaint(*asked, "--gold", "0-0 9-0")
+    told = complaint(*asked, "--gold", "0-0 9-0")
+    assert '--gold "9-0": the text does not reach so far, the last of its 3 words is number 2' in told
     told = complaint(*asked, "--gold", "0-9", "--target", "le a tombe")
-    assert '--gold "0-9": the output has 3 words, 0 to 2' in told
+    assert '--gold "0-9": the output does not reach so far, the last of its 3 words is number 2' in told
+    assert "the output does not reach so far, it has no words" in complaint(
+        *asked, "--gold", "0-0", "--target", ""
+    )
     assert not list(tmp_path.iterdir())
     done = here(*asked, "--gold", "0-99")  # of what it wrote itself nobody knows the length before
     assert done.returncode == 0

@@ -166,10 +166,37 @@ def test_a_taught_training_ends_and_its_recipe_finds_the_teachers_again(tmp_path
     assert opened.recipe.training.teachers == (str(tmp_path / "a"),)
 
 
+def test_a_teacher_reads_as_much_of_a_text_as_it_can(tmp_path: Path) -> None:
+    """Its tokens may be shorter than the pupil's, and its table of positions too."""
+    letters = ("tokenizer.kind=character", "data.max_source=6", "data.longer=cut")
+    table = ("model.encoder.positions=learned", "model.encoder.max_positions=7")
+    sizes = ("model.encoder.heads=2", "model.encoder.feedforward=8", "model.attention.hidden=5")
+    shape = ("model.preset=classify-transformer", *table, *sizes)
+    teacher, _ = trained(tmp_path, *letters, *shape, out="a")
+    loaded = load_recipe(recipe(tmp_path), [*SMALL, 'training.teachers=["a"]'])
+    said: list[str] = []
+    task = KIND.start(loaded.recipe, loaded.base, None, Ears(say=said.append)).task
+    assert said == ["asking a about 4 texts"]
+    assert isinstance(task, ClassifyTask)
+    assert task.taught is not None
+    firsts = ["good", "a bad", "a good", "bad"]  # whole words of at most six letters
+    wanted = probabilities(teacher.model, teacher.words.source.encode_all(firsts))
+    assert torch.allclose(task.taught, wanted, atol=1e-6)
+
+
 def test_teachers_that_cannot_teach(tmp_path: Path) -> None:
     trained(tmp_path, out="a", train="good\t5\nbad\t1\n", valid="good\t5\n")
     said = refused(tmp_path, 'training.teachers=["a"]')
-    assert "knows other labels (1, 5; here neg, pos)" in said
+    assert "knows other labels (only there: 1, 5; only here: neg, pos)" in said
+    many = "".join(f"text {n}\tlabel{n}\n" * 3 for n in range(8))
+    trained(tmp_path, out="b", train=many, valid="text\tlabel1\n")
+    said = refused(tmp_path, 'training.teachers=["b"]', train=many[:-42], valid="text\tlabel1\n")
+    assert "knows other labels (only there: label7)" in said
+    trained_to_read = tmp_path / "c"
+    trained_to_read.mkdir()
+    assert f"training.teachers: {trained_to_read}: not a finished model" in refused(
+        tmp_path, 'training.teachers=["c"]'
+    )
     assert 'did you mean "a"' in refused(tmp_path, 'training.teachers=["aa"]')
     assert "take one" in refused(tmp_path, 'training.teachers=["a"]', "training.agreement=1.0")
 

@@ -110,6 +110,21 @@ def test_walk_speaks_of_items(show: Opener) -> None:
 
 
 @pytest.mark.browser
+def test_axes_are_of_items_and_have_room_for_their_names(show: Opener) -> None:
+    shown = show(recommended(), "#/alignment")
+    said = "Each recommended item, and the items of the history it read from"
+    assert shown.page.locator("main h2").inner_text() == said
+    assert shown.texts("svg.matrix .axis-title") == ["item of the history", "recommended item"]
+    beyond = shown.page.evaluate(
+        "() => [...document.querySelectorAll('.axis-title')].map((text) => {"
+        " const [mine, all] = [text, text.ownerSVGElement].map((e) => e.getBoundingClientRect());"
+        " return Math.max(all.left - mine.left, mine.right - all.right,"
+        " all.top - mine.top, mine.bottom - all.bottom) })"
+    )
+    assert max(beyond) <= 0.5, "none is cut off"
+
+
+@pytest.mark.browser
 def test_nothing_serious_is_found_by_axe(show: Opener) -> None:
     if not AXE.is_file():
         (pytest.fail if REQUIRED else pytest.skip)("axe-core is not there: npm ci in studio/")

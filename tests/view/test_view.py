@@ -13,7 +13,7 @@ from rich.console import Console
 import small
 from heedful.config import DecodingConfig
 from heedful.errors import TraceError
-from heedful.record import Trace, pharaoh, to_csv, to_npz, trace_links
+from heedful.record import Tensor, Trace, pharaoh, to_csv, to_npz, trace_links
 from heedful.tasks.tracing import Wanted, trace_line
 from heedful.view import alignment_text, labels
 from heedful.view.figure import alignment, draw, lines
@@ -129,6 +129,28 @@ def test_what_a_trace_does_not_have_is_told(tmp_path: Path) -> None:
         draw(small.trace(), tmp_path / "v.png", head=1)
     with pytest.raises(TraceError, match="history: is of what a recommender took into account"):
         draw(small.trace(), tmp_path / "v.png", "history")
+
+
+@pytest.mark.parametrize("view", ["alignment", "lines", "heads"])
+def test_where_nothing_was_written_nothing_is_drawn(tmp_path: Path, view: str) -> None:
+    trace = Trace.from_weights(["the", "cat"], ["</s>"], [[0.5, 0.5]])
+    with pytest.raises(TraceError, match="nothing was written, or nothing read"):
+        draw(trace, tmp_path / "v.png", view, specials=False)
+    assert not list(tmp_path.iterdir())
+
+
+def test_panels_of_heads_are_of_sites_that_ask_and_read_alike(tmp_path: Path, beam_trace: Trace) -> None:
+    other = beam_trace.looks().model_copy(update={"site": "enc.words", "asks": "source", "reads": "source"})
+    weight = np.full((len(beam_trace.source.tokens), other.heads, len(beam_trace.source.tokens)), 0.1)
+    changed = other.model_copy(update={"weight": "w", "score": None, "extra": {}})
+    tensors = {**beam_trace.tensors, "w": Tensor.of(weight.astype(np.float32), "query", "head", "key")}
+    mixed = beam_trace.model_copy(update={"sites": [*beam_trace.sites, changed], "tensors": tensors})
+    draw(mixed, tmp_path / "v.svg", "heads")
+    assert "enc.words" not in (tmp_path / "v.svg").read_text(encoding="utf-8")
+    draw(mixed, tmp_path / "s.svg", "heads", site="enc.words")
+    text = (tmp_path / "s.svg").read_text(encoding="utf-8")
+    assert "enc.words, head 0" in text
+    assert "output words" not in text
 
 
 def test_vietnamese_has_its_letters_and_what_no_font_has_is_named(

@@ -111,7 +111,7 @@ def _draw(opened: RecommenderModel, asked: Asked, history: Ints, first: int) -> 
         Bar(known.name(int(history[at])), float(found.weights[at]), effect)
         for at, effect in zip(places, lost, strict=True)
     ]
-    bars.sort(key=lambda bar: -abs(bar.effect))  # as everywhere: by what leaving it out changes
+    bars.sort(key=lambda bar: -abs(bar.effect))  # as in traces: by what leaving it out changes
     left = len(history) - len(bars) - int(item in history)
     draw_history(bars, f"{known.name(item)}\nfor {_whose(asked, history)}", left, asked.out)
 

@@ -82,12 +82,17 @@ def _check_gold(made: Trace, asked: Asked) -> None:
     if made.gold is None:
         return
     links = {*made.gold.sure, *made.gold.possible}
-    for at, side, name in ((0, made.source, "the text"), (1, made.target, "the output")):
-        count = len(side.words)
+    picture = made.source.image is not None
+    read = ("the picture", "regions") if picture else ("the text", "words")
+    for at, side, (name, parts) in ((0, made.source, read), (1, made.target, ("the output", "words"))):
+        count = len(side.tokens) if picture and at == 0 else len(side.words)
         beyond = sorted(link for link in links if link[at] >= count)
         if not beyond:
             continue
-        told = f'--gold "{beyond[0][0]}-{beyond[0][1]}": {name} has {count:,} words, 0 to {count - 1:,}'
+        there = (
+            f"the last of its {count:,} {parts} is number {count - 1:,}" if count else f"it has no {parts}"
+        )
+        told = f'--gold "{beyond[0][0]}-{beyond[0][1]}": {name} does not reach so far, {there}'
         if at == 0 or asked.target is not None:
             raise TraceError(told)
         print(f"{told} ({side.text}): such links are not drawn", file=sys.stderr)

@@ -64,7 +64,9 @@ class TrainingConfig(Section):
     teachers: Annotated[tuple[str, ...], Field(strict=False)] = Field(
         (), description="classify: folders of models; the mean of what they say is learnt too (Hinton 2015)"
     )
-    teaching: Share = Field(0.5, description="teachers: the share of what they say beside the labels")
+    teaching: float = Field(
+        0.5, ge=0.0, le=1.0, description="teachers: the share of what they say beside the labels"
+    )
     start_from: str = Field("", description="a model folder to begin with, to be taught more")
     hold_vectors: bool = Field(False, description="classify: the vectors of data.vectors are not trained")
     ema: Share = Field(0.0, description="use a moving average of the weights with this decay; 0: off")

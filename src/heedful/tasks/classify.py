@@ -129,15 +129,9 @@ def probabilities(model: Classifier, ids: Sequence[Sequence[int]], threads: int 
 class ClassifyTask:
     """What the training loop asks: batches, a loss, and figures on the validation texts."""
 
-    def __init__(
-        self,
-        recipe: Recipe,
-        splits: Mapping[str, Split],
-        words: Answers,
-        taught: Float[Tensor, "text label"] | None = None,
-    ) -> None:
-        """`taught`: what teachers hold each training text to be."""
-        self.recipe, self.words, self.taught = recipe, words, taught
+    def __init__(self, recipe: Recipe, splits: Mapping[str, Split], words: Answers) -> None:
+        self.recipe, self.words = recipe, words
+        self.taught: Float[Tensor, "text label"] | None = None  # what teachers hold each text to be
         training = recipe.training
         self.figures = validated(training.metric, FIGURES)
         self.corpus: Corpus = open_corpus(splits["train"], words.source, words.labels, recipe.data)
@@ -222,13 +216,11 @@ def ending(words: Tokenizer, marks: Sequence[str]) -> list[int]:
     return found
 
 
-def _taught(recipe: Recipe, base: Path, train: Split, words: Answers) -> Tensor | None:
-    """What teachers say of every text of the corpus, if there are teachers."""
-    if not recipe.training.teachers:
-        return None
-    teachers = teachers_of(recipe, base, words.labels)
+def _lessons(teachers: Sequence[Labeller], train: Split, words: Answers, recipe: Recipe) -> Tensor:
+    """What teachers say of every text of the corpus."""
     pairs, _ = within(train, words.source, words.labels, recipe.data)
-    return lessons(teachers, [pair.source for pair in pairs])
+    threads = recipe.training.threads or torch.get_num_threads()
+    return lessons(teachers, [pair.source for pair in pairs], threads)
 
 
 class ClassifyKind:
@@ -251,7 +243,7 @@ class ClassifyKind:
         words = words or learn(splits["train"], recipe)
         valid, strange = known(splits["valid"], words.labels, recipe.data.broken == "skip")
         splits["valid"], left_out = within(valid, words.source, words.labels, recipe.data)
-        task = ClassifyTask(recipe, splits, words, _taught(recipe, base, splits["train"], words))
+        task = ClassifyTask(recipe, splits, words)
         shares = ", ".join(
             f"{name} {count / sum(words.labels.counts):.0%}"
             for name, count in islice(zip(words.labels.names, words.labels.counts, strict=True), 6)
@@ -263,7 +255,13 @@ class ClassifyKind:
         )
         notes = [str(task.corpus.tally), strange, f"to validate on: {left_out}" if str(left_out) else ""]
         started = Started(task, words, facts, [note for note in notes if note])
-        return started._replace(prepare=beginning(recipe, base, words.source)) if new else started
+        if new:
+            started = started._replace(prepare=beginning(recipe, base, words.source))
+        if teachers := teachers_of(recipe, base, words.labels):  # what costs time comes last
+            names = ", ".join(teacher.name for teacher in teachers)
+            ears.say(f"asking {names} about {len(task.corpus):,} texts")
+            task.taught = _lessons(teachers, splits["train"], words, recipe)
+        return started
 
     def tested(self, recipe: Recipe, base: Path) -> bool:
         return recipe.data.world is not None or "test" in open_pairs(recipe.data, base)

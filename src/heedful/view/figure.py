@@ -52,6 +52,8 @@ def draw(
         if view in ("steps", "beam", "photo", "words", "arcs", "history")
         else trace.table(site, head, words=words, specials=specials)
     )
+    if table is not None and not table.weights.size:
+        raise TraceError("nothing was written, or nothing read, so there is nothing to draw")
     makers: dict[str, Callable[[], Figure]] = {
         "alignment": lambda: alignment(_given(table)),
         "lines": lambda: lines(_given(table)),
@@ -202,7 +204,9 @@ def heads(trace: Trace, site: str | None, words: bool, specials: bool) -> Figure
     from matplotlib import pyplot
 
     first = trace.looks(site)
-    rows = [first] if site else [looks for looks in trace.sites if looks.kind == first.kind]
+    alike = (first.kind, first.asks, first.reads)
+    rows = [looks for looks in trace.sites if (looks.kind, looks.asks, looks.reads) == alike]
+    rows = [first] if site else rows
     most = max(looks.heads for looks in rows)
     figure, grid = pyplot.subplots(
         len(rows),

@@ -11,8 +11,8 @@ const LETTER = 7.6;
 const GAP = 190;
 const TOP = 30;
 
-const wide = (labels: readonly string[]): number =>
-  Math.max(11, ...labels.map((label) => Array.from(clip(label)).length)) * LETTER + 14;
+const wide = (title: string, labels: readonly string[]): number =>
+  Math.max(title.length, ...labels.map((label) => Array.from(clip(label)).length)) * LETTER + 14;
 
 /** The share of all weight that is in lines too faint to be drawn. */
 export function hidden(values: Figure["values"]): number {
@@ -42,8 +42,8 @@ export function lines(ui: Ui, figure: Figure): Element {
   const id = `${figure.id}-lines`;
   ui.picks(id, figure.pick);
   const most = Math.max(rows.length, columns.length);
-  const x0 = wide(columns);
-  const [x1, right] = [x0 + GAP, wide(rows)];
+  const x0 = wide(figure.columnTitle, columns);
+  const [x1, right] = [x0 + GAP, wide(figure.rowTitle, rows)];
   const plan: Plan = { x0, x1, right, from: spread(columns.length, most), to: spread(rows.length, most) };
   const size = { width: x1 + right, height: TOP + most * HEIGHT + 8 };
   const focused = Math.min(ui.focused(id)[0], rows.length - 1);

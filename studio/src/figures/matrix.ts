@@ -11,7 +11,6 @@ const LONGEST = 20; // letters
 const AXIS = 22; // for the title of an axis
 const SUM = 52;
 const SLOPE = 0.64; // sine and, nearly, cosine of the labels' angle
-const LOWEST = 90; // room for the title of the rows
 
 export interface Figure {
   readonly id: string;
@@ -70,12 +69,14 @@ interface Plan {
   readonly height: number;
 }
 
-function planOf({ rows, columns, sums }: Figure): Plan {
+function planOf({ rows, columns, sums, rowTitle, columnTitle }: Figure): Plan {
   const cell = cellWidth(columns.length);
   const left = AXIS + wide(rows) + 10;
   const top = AXIS + wide(columns) * SLOPE + 14;
-  const width = left + columns.length * cell + (sums ? SUM : wide(columns) * 0.2) + 8;
-  return { left, top, cell, width, height: top + Math.max(LOWEST, rows.length * HEIGHT) + 6 };
+  const body = columns.length * cell + (sums ? SUM : wide(columns) * 0.2);
+  const width = left + Math.max(columnTitle.length * LETTER, body) + 8;
+  const height = top + Math.max(rowTitle.length * LETTER, rows.length * HEIGHT) + 6; // its title stands upright
+  return { left, top, cell, width, height };
 }
 
 export function matrix(ui: Ui, figure: Figure): Element {

@@ -3,7 +3,7 @@ import type { Children } from "../dom";
 import { twin } from "../figures/table";
 import { bare, piece, quoted } from "../format";
 import type { Moment } from "../moment";
-import { readIn } from "../speech";
+import { axesOf, speech } from "../speech";
 import type { Ui } from "../ui";
 
 export function momentTables(ui: Ui, moment: Moment): Children {
@@ -11,7 +11,7 @@ export function momentTables(ui: Ui, moment: Moment): Children {
   const word = quoted(piece(ui.trace.target, step));
   const pairs = twin({
     caption: `Scores and weights when ${word} was written`,
-    corner: readIn(ui.trace)[0],
+    corner: axesOf(ui.trace, moment.looks).reads[0],
     columns: ["score", "weight", "weight, recomputed here"],
     rows: reads.tokens.map((_, i) => ({
       label: piece(reads, i),
@@ -25,8 +25,8 @@ export function wordTable(ui: Ui, step: number): Children {
   const { top } = ui.trace.steps[step]!;
   if (top.length === 0) return null;
   return twin({
-    caption: `Likely words at step ${step + 1}`,
-    corner: "word",
+    caption: `Likely ${speech(ui.trace).one}s at step ${step + 1}`,
+    corner: speech(ui.trace).one,
     columns: ["probability", "its logarithm"],
     rows: top.map((one) => ({ label: bare(one), values: [Math.exp(one.logp), one.logp] })),
   });

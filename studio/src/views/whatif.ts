@@ -38,6 +38,7 @@ export function whatIf(ui: Ui): Children {
   const [step, position] = chosen(ui, answers);
   const figure = figureOf(ui, answers, step, position);
   const large = figure.rows.length * figure.columns.length > ELEMENTS;
+  const before = trace.steps.length > 1 ? "The words before stay as they were written. " : "";
   return [
     h(
       "div",
@@ -60,7 +61,7 @@ export function whatIf(ui: Ui): Children {
     h(
       "p",
       { class: "legend" },
-      "Each number is the share of probability that would move to other words (total variation distance: 0, nothing changes; 1, everything does). The words before stay as they were written. Choose a cell to see the words.",
+      `Each number is the share of probability that would move to other ${speech(trace).one}s (total variation distance: 0, nothing changes; 1, everything does). ${before}Choose a cell to see the ${speech(trace).one}s.`,
     ),
     h(
       "div",
@@ -106,6 +107,7 @@ function figureOf(ui: Ui, answers: ReadonlyMap<string, WhatIf>, step: number, po
 
 function answer(ui: Ui, found: WhatIf | undefined, step: number, position: number): Element {
   const { trace, state } = ui;
+  const { one } = speech(trace);
   const [word, read] = [quoted(piece(trace.target, step)), quoted(piece(trace.source, position))];
   if (found === undefined)
     return h("section", { class: "answer" }, h("p", { class: "note" }, `${read} cannot be read.`));
@@ -115,12 +117,16 @@ function answer(ui: Ui, found: WhatIf | undefined, step: number, position: numbe
   const asked =
     state.op === "onehot" ? `If all weight had been on ${read}` : `If no weight had been on ${read}`;
   const verdict = changes
-    ? `the likeliest word would have been ${quoted(bare(found.top[0]!))} instead of ${quoted(bare(before[0]!))}.`
-    : `the likeliest word would still have been ${quoted(bare(found.top[0] ?? before[0]!))}.`;
+    ? `the likeliest ${one} would have been ${quoted(bare(found.top[0]!))} instead of ${quoted(bare(before[0]!))}.`
+    : `the likeliest ${one} would still have been ${quoted(bare(found.top[0] ?? before[0]!))}.`;
   return h(
     "section",
     { class: "answer", "aria-live": "polite", "aria-labelledby": "asked" },
-    h("h3", { id: "asked" }, `Step ${step + 1}, where ${word} was written`),
+    h(
+      "h3",
+      { id: "asked" },
+      one === "label" ? `Where ${word} was the answer` : `Step ${step + 1}, where ${word} was written`,
+    ),
     h("p", { class: changes ? "verdict changed" : "verdict" }, `${asked}, ${verdict}`),
     h(
       "p",
@@ -136,13 +142,13 @@ function answer(ui: Ui, found: WhatIf | undefined, step: number, position: numbe
         "div",
         {},
         h("h4", {}, "as it was"),
-        list(ui, "before", "Likely words as it was", rowsOf(before, before)),
+        list(ui, "before", `Likely ${one}s as it was`, rowsOf(before, before)),
       ),
       h(
         "div",
         {},
         h("h4", {}, "as it would be"),
-        list(ui, "after", "Likely words as it would be", rowsOf(found.top, before)),
+        list(ui, "after", `Likely ${one}s as it would be`, rowsOf(found.top, before)),
       ),
     ),
   );
