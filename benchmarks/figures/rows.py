@@ -319,6 +319,16 @@ ROWS = (
             "training.epochs=6",
         ),
     ),
+    Row(  # behind `sst2-taught`, with which it begins, and the row above, by which it is taught
+        "sst5-taught",
+        "sst5-taught",
+        "SST-5, begun with `sst2-taught`, taught by the three above, further texts",
+        CLASSES,
+        {"accuracy": 43.0},
+        seeds=THREE,
+        sets=("training.start_from=../build/figures/sst2-taught-{seed}",),
+        made="spans.py",
+    ),
     Row(
         "sst5-lstmn",
         "sst5",

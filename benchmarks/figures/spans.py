@@ -1,10 +1,10 @@
-"""Further texts for `sst2-taught`: parts of SST's training sentences that nobody has labelled.
+"""Further texts for recipes with teachers: parts of SST's training sentences that nobody has labelled.
 
     python benchmarks/figures/spans.py
 
 Eight spans of 2 to 16 words from every training sentence of SST-5 (the neutral ones, too, which SST-2 leaves
 out), less the phrases that SST-2 has. The label that is written beside each is the teachers' own; what they
-hold likely is asked again when `recipes/sst2-taught.toml` is trained.
+hold likely is asked again when the recipe is trained. Recipes whose teachers are not trained yet are left out.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from heedful.config import load_recipe
 from heedful.data.paths import locate
 from heedful.errors import DataError
 from heedful.tasks.classify_teach import lessons, teachers_of
-from heedful.tasks.folder import open_model
+from heedful.tasks.folder import finished, open_model
 from heedful.whole import whole
 
 ROOT = Path(__file__).parents[2]
-OUT = ROOT / "build" / "figures" / "spans.tsv"
+RECIPES = ("sst2-taught", "sst5-taught")
 EACH, SHORTEST, LONGEST, SEED = 8, 2, 16, 1
 
 
@@ -44,18 +44,22 @@ def spans() -> list[str]:
     return left
 
 
-def main() -> None:
-    if OUT.exists():
+def make(name: str) -> None:
+    """The file that a recipe reads beside its training data, if it is not there yet."""
+    loaded = load_recipe(ROOT / "recipes" / f"{name}.toml")
+    (out,), teachers = loaded.recipe.data.also, loaded.recipe.training.teachers
+    path = loaded.base / out
+    if path.exists() or not all(finished(loaded.base / teacher) for teacher in teachers):
         return
-    loaded = load_recipe(ROOT / "recipes" / "sst2-taught.toml")
-    labels = open_model(loaded.base / loaded.recipe.training.teachers[0]).words.labels
+    labels = open_model(loaded.base / teachers[0]).words.labels
     texts = spans()
     said = lessons(teachers_of(loaded.recipe, loaded.base, labels), texts).argmax(dim=1).tolist()
-    with whole(OUT, DataError) as draft:
-        lines = (f"{labels.names[label]}\t{text}\n" for label, text in zip(said, texts, strict=True))
+    lines = (f"{labels.names[label]}\t{text}\n" for label, text in zip(said, texts, strict=True))
+    with whole(path, DataError) as draft:
         draft.write_text("".join(lines), encoding="utf-8")
-    print(f"{OUT.relative_to(ROOT)}: {len(texts):,} texts")
+    print(f"{path.name}: {len(texts):,} texts for {name}")
 
 
 if __name__ == "__main__":
-    main()
+    for recipe in RECIPES:
+        make(recipe)
