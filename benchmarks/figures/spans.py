@@ -4,7 +4,7 @@
 
 Eight spans of 2 to 16 words from every training sentence of SST-5 (the neutral ones, too, which SST-2 leaves
 out), less the phrases that SST-2 has. The label that is written beside each is the teachers' own; what they
-hold likely is asked again when the recipe is trained. Recipes whose teachers are not trained yet are left out.
+hold likely is asked again when the recipe is trained. Where teachers are not trained yet nothing is made.
 """
 
 from __future__ import annotations
