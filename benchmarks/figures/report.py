@@ -21,7 +21,8 @@ BEGIN = "# What it reached (written by benchmarks/figures/run.py --report):"
 HEAD = """# Figures
 
 Every figure here was reached by the recipe named beside it, on two cores of a laptop-sized machine; the test
-data was scored once for each finished training, tuning was done on validation data alone. `±` is the standard
+data was scored once for each finished training, tuning was done on validation data. Where a later recipe was
+begun knowing what an earlier one had on test data, LOG.md says so. `±` is the standard
 deviation over seeds. This page is written by
 
     python benchmarks/figures/run.py --report
