@@ -192,9 +192,9 @@ def test_teachers_that_cannot_teach(tmp_path: Path) -> None:
     trained(tmp_path, out="b", train=many, valid="text\tlabel1\n")
     said = refused(tmp_path, 'training.teachers=["b"]', train=many[:-42], valid="text\tlabel1\n")
     assert "knows other labels (only there: label7)" in said
-    trained_to_read = tmp_path / "c"
-    trained_to_read.mkdir()
-    assert f"training.teachers: {trained_to_read}: not a finished model" in refused(
+    unfinished = tmp_path / "c"
+    unfinished.mkdir()
+    assert f"training.teachers: {unfinished}: not a finished model" in refused(
         tmp_path, 'training.teachers=["c"]'
     )
     assert 'did you mean "a"' in refused(tmp_path, 'training.teachers=["aa"]')
