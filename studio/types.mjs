@@ -1,4 +1,4 @@
-// Writes src/trace.ts from docs/trace.schema.json; a test says whether the two agree.
+// Writes src/trace.ts from docs/trace.schema.json; a test checks that the two agree.
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
@@ -25,22 +25,22 @@ function typeOf(schema) {
   ];
 }
 
-/** What is None is left out of a file; everything else is always written. */
+/** Fields that may be null are left out of files when they are; all others are always written. */
 function field([name, schema]) {
   const optional = schema.anyOf?.some((part) => part.type === "null");
   return `  ${name}${optional ? "?" : ""}: ${typeOf(schema)};`;
 }
 
 function block(name, schema) {
-  const said = schema.description ? `/** ${schema.description.split("\n")[0]} */\n` : "";
+  const comment = schema.description ? `/** ${schema.description.split("\n")[0]} */\n` : "";
   const fields = Object.entries(schema.properties).map(field);
-  return `${said}export interface ${name} {\n${fields.join("\n")}\n}\n`;
+  return `${comment}export interface ${name} {\n${fields.join("\n")}\n}\n`;
 }
 
 export function generate(schema) {
   const named = { ...schema.$defs, Trace: schema };
   const blocks = Object.entries(named).map(([name, part]) => block(name, part));
-  return ["// Written by types.mjs from docs/trace.schema.json: not to be edited.\n", ...blocks].join("\n");
+  return ["// Written by types.mjs from docs/trace.schema.json: do not edit.\n", ...blocks].join("\n");
 }
 
 export const schema = () => JSON.parse(readFileSync(SCHEMA, "utf8"));

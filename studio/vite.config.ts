@@ -1,9 +1,9 @@
 import { defineConfig } from "vite";
 
-// One script and one style sheet, which `heedful.view.page` puts into a single file.
+// One script and one style sheet, which `heedful.viz.page` puts into a single file.
 export default defineConfig({
   build: {
-    outDir: "../src/heedful/view/built",
+    outDir: "../src/heedful/viz/built",
     emptyOutDir: true,
     target: "es2022",
     modulePreload: false,

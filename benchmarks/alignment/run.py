@@ -1,11 +1,11 @@
-"""Alignment error rates on the Hansards gold, of three models and two readings, and on the phrase world.
+"""Measure alignment error rates of three models on the Hansards gold, and on the phrase world.
 
     python benchmarks/alignment/prepare.py
-    heedful train benchmarks/alignment/aer-rnnsearch.toml --out build/alignment/rnnsearch     # and the others
-    heedful train benchmarks/alignment/aer-world.toml training.seed=1 --out build/alignment/world-1     # 2, 3
+    heedful train benchmarks/alignment/aer-rnnsearch.toml --out $HEEDFUL_RUNS/alignment/rnnsearch     # and the others
+    heedful train benchmarks/alignment/aer-world.toml training.seed=1 --out $HEEDFUL_RUNS/alignment/world-1     # 2, 3
     python benchmarks/alignment/run.py            # writes benchmarks/alignment/RESULTS.md
 
-The sentences and links are the 447 of the 2003 shared task; the models never saw them.
+The gold has the 447 sentences of the 2003 shared task; the models never saw them.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from typing import Any
 
 from prepare import DATA, OUT, ROOT
 
-from heedful.data.readers import TextPair
-from heedful.record import READINGS, Links, read_links
-from heedful.studies.measure import Asked, items_of, measure
-from heedful.tasks.folder import finished, open_model
+from heedful.analysis.faithfulness import FaithfulnessOptions
+from heedful.analysis.measure import load_items, measure
+from heedful.data.pairs import TextPair
+from heedful.tasks.model_folder import is_finished, load_model
+from heedful.trace.schema import LINK_METHODS, Links, read_links
 
 GOLD = DATA / "word_alignment_gold"
-HEAD = """# Alignment error rates
+INTRODUCTION = """# Alignment error rates
 
-English-French, 447 sentences of the Hansards with sure and possible links (shared task of 2003). Models were
-trained on Tatoeba and Multi30k (`prepare.py`), and never saw these sentences; references are forced. `naive`
-reads the step that wrote a word, `shift` the first whose query has read it, `shared` that of `naive` after
-what each source word got over the whole sentence was shared out. Precision and recall are those of the best
-reading. IBM Model 1 on the same text, which had seen the test sentences too, has 37.8 (36.4 from French to
+English-French, 447 sentences of the Hansards with sure and possible links (shared task of 2003). Models were trained on
+Tatoeba and Multi30k (`prepare.py`) and never saw these sentences; references are forced. Links come from the weights
+of the step that wrote a word (`naive`), of the first step whose query has read it (`shift`), or of the step that wrote
+it after the weights of each source word were normalized over the sentence (`shared`). Precision and recall are those of
+the best reading. IBM Model 1 on the same text, which had seen the test sentences too, has 37.8 (36.4 from French to
 English); the diagonal has 54.0.
 
 """
@@ -39,7 +40,7 @@ TABLE = """| model | BLEU | naive | shift | shared | precision | recall | mass o
 WORLD = """
 ## The phrase world
 
-500 test sentences of up to ten words, whose links are known (`aer-world.toml`, three seeds). The bar is 2.
+500 test sentences of up to ten words, whose links are known (`aer-world.toml`, three seeds). The target is 2.
 
 """
 
@@ -57,13 +58,13 @@ def pairs() -> list[TextPair]:
 def rows(name: str, pairs: list[TextPair], gold: list[Links]) -> list[str]:
     """The usual site, and of several layers each."""
     folder = OUT / name
-    if not finished(folder):
+    if not is_finished(folder):
         print(f"{name}: not trained yet")
         return []
-    opened = open_model(folder)
-    found = measure(opened, pairs, Asked(tests=()), gold)["gold"]
-    bleu = f"{opened.card['figures']['bleu']:.1f}"
-    mass = f"{found['mass on gold']:.1%} | {found['mass on gold, uniform']:.1%}"
+    loaded = load_model(folder)
+    found = measure(loaded, pairs, FaithfulnessOptions(tests=()), gold)["gold"]
+    bleu = f"{loaded.card['figures']['bleu']:.1f}"
+    mass = f"{found['gold_weight']:.1%} | {found['gold_weight_uniform']:.1%}"
     lines = [_line(name, bleu, found, mass)]
     for site, both in found.get("layers", {}).items():
         lines.append(_line(f"{name}, {site}", "", both, "|"))
@@ -72,8 +73,8 @@ def rows(name: str, pairs: list[TextPair], gold: list[Links]) -> list[str]:
 
 
 def _line(name: str, bleu: str, found: dict[str, Any], mass: str) -> str:
-    best = min(READINGS, key=lambda how: found[how]["aer"])
-    both = " | ".join(f"{found[how]['aer']:.1f}" for how in READINGS)
+    best = min(LINK_METHODS, key=lambda how: found[how]["aer"])
+    both = " | ".join(f"{found[how]['aer']:.1f}" for how in LINK_METHODS)
     rates = " | ".join(f"{found[best][key]:.1f}" for key in ("precision", "recall"))
     return f"| {name} | {bleu} | {both} | {rates} | {mass} |"
 
@@ -83,16 +84,14 @@ def main() -> None:
     hansards = [line for name in ("rnnsearch", "luong", "transformer") for line in rows(name, pairs(), gold)]
     world: list[str] = []
     for name in ("world-1", "world-2", "world-3"):
-        if finished(OUT / name):
-            items = items_of(open_model(OUT / name), [], "test", None, 0)
+        if is_finished(OUT / name):
+            items = load_items(load_model(OUT / name), [], "test", None, 0)
             assert items.gold is not None
-            world += rows(name, items.pairs, items.gold)
-    commit = subprocess.run(
-        ["git", "describe", "--always"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+            world += rows(name, items.items, items.gold)
+    commit = subprocess.run(["git", "describe", "--always"], cwd=ROOT, capture_output=True, text=True, check=False)
     when = f"{datetime.now(UTC):%Y-%m-%d}, commit {commit.stdout.strip()}"
     tables = ["\n".join([TABLE.strip(), *lines]) for lines in (hansards, world)]
-    text = f"{HEAD}{tables[0]}\n{WORLD}{tables[1]}\n\n{when}; `python benchmarks/alignment/run.py`.\n"
+    text = f"{INTRODUCTION}{tables[0]}\n{WORLD}{tables[1]}\n\n{when}; `python benchmarks/alignment/run.py`.\n"
     Path(__file__).with_name("RESULTS.md").write_text(text, encoding="utf-8")
 
 

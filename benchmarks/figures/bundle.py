@@ -1,8 +1,8 @@
-"""Put a trained model on the shelf of the package: weights in half precision, and a card that says it all.
+"""Copy a trained model into the package: half-precision weights and a complete model card.
 
     python benchmarks/figures/bundle.py tatoeba-en-fr
 
-The test figures come from the row's record; what is measured again here is the model as it is stored.
+Cost and command come from the row's record; the test metrics are measured again on the model as it is stored.
 """
 
 from __future__ import annotations
@@ -15,32 +15,34 @@ from typing import Any
 
 import torch
 from rows import BY_NAME
-from run import MODELS, ROOT, figures_of, read
+from run import MODELS, ROOT, evaluate_models, read_record
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from heedful.tasks.folder import CARD, RECIPE
-from heedful.tasks.kind import WEIGHTS, hash_of_weights, kind_of
+from heedful.tasks.base import WEIGHTS, hash_weights
+from heedful.tasks.model_folder import CARD, RECIPE
+from heedful.tasks.registry import get_task
 
-SHELF = ROOT / "src" / "heedful" / "bundled"
-SAID: dict[str, dict[str, Any]] = {
+BUNDLED_FOLDER = ROOT / "src" / "heedful" / "bundled"
+CARDS: dict[str, dict[str, Any]] = {
     "tatoeba-en-fr": {
         "name": "en-fr",
-        "largest": 15_000_000,
+        "max_bytes": 15_000_000,
         "about": "English to French, everyday sentences",
         "languages": ["en", "fr"],
         "test_on": "7,078 pairs of Tatoeba held out by their English side",
-        "licence": "CC BY 2.0 FR",
+        "license": "CC BY 2.0 FR",
         "attribution": "trained on sentences of tatoeba.org, as paired by manythings.org/anki",
     },
     **{
         f"flickr8k-{kind}": {
             "name": "photos",
-            "largest": 10_000_000,
+            "max_bytes": 10_000_000,
             "about": "captions of everyday photographs: people, dogs, sports",
             "languages": ["en"],
             "test_on": "the 1,000 test photographs of Flickr8k",
-            "licence": "research and non-commercial use only, as Flickr8k",
-            "attribution": "trained on Flickr8k (Hodosh, Young & Hockenmaier 2013); eyes: EfficientNet-Lite0",
+            "license": "research and non-commercial use only, as Flickr8k",
+            "attribution": "trained on Flickr8k (Hodosh, Young & Hockenmaier 2013); backbone: EfficientNet-Lite0",
         }
         for kind in ("soft", "reward", "hard", "transformer")
     },
@@ -48,38 +50,37 @@ SAID: dict[str, dict[str, Any]] = {
 
 
 def bundle(row: str) -> Path:
-    said = dict(SAID[row])
-    source, folder, largest = MODELS / f"{row}-1", SHELF / said.pop("name"), said.pop("largest")
+    fields = dict(CARDS[row])
+    source, folder, max_bytes = MODELS / f"{row}-1", BUNDLED_FOLDER / fields.pop("name"), fields.pop("max_bytes")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     card = json.loads((source / CARD).read_text())
-    for name in (RECIPE, *kind_of(card["task"]).files):
+    for name in (RECIPE, *get_task(card["task"]).files):
         shutil.copy(source / name, folder / name)
-    recipe = folder / RECIPE  # what it began with is named as in the repository
-    here = f"{ROOT}/recipes/../"
-    recipe.write_text(recipe.read_text(encoding="utf-8").replace(here, ""), encoding="utf-8")
     weights = load_file(source / WEIGHTS)
     half = {name: w.half() if w.dtype == torch.float32 else w for name, w in weights.items()}
-    save_file(half, folder / WEIGHTS, metadata=_shared(source / WEIGHTS))
-    record = read(row)["runs"][0]
-    card |= {**said, "sha256": hash_of_weights(folder)}
+    save_file(half, folder / WEIGHTS, metadata=_read_metadata(source / WEIGHTS))
+    record = read_record(row)["runs"][0]
+    card |= {**fields, "sha256": hash_weights(folder)}
     card["trained"] = {key: record[key] for key in ("command", "commit", "date", "minutes", "threads")}
-    (folder / CARD).write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    found = figures_of([folder], BY_NAME[row].metrics)
-    card["test"] = {name: round(metric["value"], 2) for name, metric in found.items()}
-    card["signatures"] = {name: metric["signature"] for name, metric in found.items()}
-    (folder / CARD).write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    _write_card(folder, card)
+    metrics = evaluate_models([folder], BY_NAME[row].metrics)
+    card["test"] = {name: round(metric["value"], 2) for name, metric in metrics.items()}
+    card["signatures"] = {name: metric["signature"] for name, metric in metrics.items()}
+    _write_card(folder, card)
     size = sum(path.stat().st_size for path in folder.iterdir())
-    if size > largest:
-        raise SystemExit(f"{folder.name}: {size:,} bytes are more than {largest:,}")
+    if size > max_bytes:
+        raise SystemExit(f"{folder.name} has {size:,} bytes, more than {max_bytes:,}")
     print(f"{folder.name}: {size:,} bytes, {card['test']}")
     return folder
 
 
-def _shared(path: Path) -> dict[str, str]:
-    """Which names stand for one weight: save_model's note for load_model."""
-    from safetensors import safe_open
+def _write_card(folder: Path, card: dict[str, Any]) -> None:
+    (folder / CARD).write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
+
+def _read_metadata(path: Path) -> dict[str, str]:
+    """Return the metadata of a safetensors file, which says which names share one tensor."""
     with safe_open(path, "pt") as file:
         return dict(file.metadata() or {})
 

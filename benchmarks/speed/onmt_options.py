@@ -1,4 +1,4 @@
-"""Models R and T as OpenNMT-py's options. Only the standard library."""
+"""Models R and T as OpenNMT-py's options. Imports only the standard library."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import places
+import paths
 import sizes
 from sizes import R, T
 
@@ -17,12 +17,12 @@ MODELS: dict[str, dict[str, Any]] = {
         "rnn_type": "GRU",
         "enc_layers": 1,
         "dec_layers": 1,
-        "hidden_size": R.decoder,  # of the encoder: both directions together
+        "hidden_size": R.decoder,  # encoder: both directions together
         "word_vec_size": R.embedding,
-        "global_attention": "mlp",  # additive; its inner width is the hidden one
+        "global_attention": "mlp",  # additive, of the decoder's width
         "input_feed": 1,
         "dropout": [R.dropout],
-        "learning_rate": sizes.RATE,
+        "learning_rate": sizes.LEARNING_RATE,
     },
     "T": {
         "encoder_type": "transformer",
@@ -35,31 +35,31 @@ MODELS: dict[str, dict[str, Any]] = {
         "transformer_ff": T.feedforward,
         "add_ffnbias": True,
         "position_encoding": True,
-        "self_attn_type": "scaled-dot",  # what a CPU computes anyway, and what CTranslate2 takes
+        "self_attn_type": "scaled-dot",  # what a CPU computes anyway, and what CTranslate2 supports
         "param_init": 0,
         "param_init_glorot": True,
         "dropout": [T.dropout],
         "attention_dropout": [T.dropout],
-        "learning_rate": sizes.RATE * 16 * 20,  # noam counts in 1 / sqrt(width * warmup): 1e-3 at its highest
+        "learning_rate": sizes.LEARNING_RATE * 16 * 20,  # noam is in units of 1 / sqrt(width * warmup): at most 1e-3
         "decay_method": "noam",
         "warmup_steps": 400,
     },
 }
 
 
-def options(model: str, save: Path, steps: int = 10**9, every: int = 0, onward: Path | None = None) -> Path:
-    """A file of options to train this model by; `onward` is a checkpoint to go on from."""
+def write_options(model: str, save: Path, steps: int = 10**9, every: int = 0, resume: Path | None = None) -> Path:
+    """Write the file of options that trains this model; `resume` is a checkpoint to continue from."""
     data = {
         "corpus": {
-            "path_src": str(places.cut("train", places.SOURCE)),
-            "path_tgt": str(places.cut("train", places.TARGET)),
+            "path_src": str(paths.subword_file("train", paths.SOURCE)),
+            "path_tgt": str(paths.subword_file("train", paths.TARGET)),
         }
     }
     common: dict[str, Any] = {
         "data": data,
-        "save_data": str(places.SCRATCH / "onmt"),
-        "src_vocab": str(places.VOCABULARY),
-        "tgt_vocab": str(places.VOCABULARY),
+        "save_data": str(paths.SCRATCH / "onmt"),
+        "src_vocab": str(paths.VOCABULARY),
+        "tgt_vocab": str(paths.VOCABULARY),
         "save_model": str(save),
         "save_checkpoint_steps": every or 10**9,
         "keep_checkpoint": 1,
@@ -67,17 +67,17 @@ def options(model: str, save: Path, steps: int = 10**9, every: int = 0, onward: 
         "valid_steps": 10**9,
         "report_every": 50,
         "batch_type": "sents",
-        "batch_size": sizes.SENTENCES,
-        "bucket_size": sizes.PAIRS,  # all pairs once: its default reads them nine times before the first step
+        "batch_size": sizes.BATCH_SENTENCES,
+        "bucket_size": sizes.TRAINING_PAIRS,  # its default reads the pairs nine times before the first step
         "normalization": "tokens",
-        "num_workers": 0,  # two cores are busy with the matrices
+        "num_workers": 0,  # both cores are busy with matrix products
         "optim": "adam",
-        "max_grad_norm": sizes.CLIP,
+        "max_grad_norm": sizes.GRAD_CLIP,
         "seed": 1,
     }
-    if onward is not None:
-        common["train_from"] = str(onward)
-    places.SCRATCH.mkdir(parents=True, exist_ok=True)
-    path = places.SCRATCH / f"onmt-{model}.yaml"
+    if resume is not None:
+        common["train_from"] = str(resume)
+    paths.SCRATCH.mkdir(parents=True, exist_ok=True)
+    path = paths.SCRATCH / f"onmt-{model}.yaml"
     path.write_text(json.dumps({**common, **MODELS[model]}, indent=1), encoding="utf-8")  # JSON is YAML too
     return path

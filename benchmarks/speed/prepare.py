@@ -1,8 +1,8 @@
-"""Multi30k en-de as text and as pieces: one byte-level BPE of 8,000 pieces for both sides and for everybody.
+"""Write Multi30k en-de as text and as subwords: one byte-level BPE of 8,000 for both languages and all systems.
 
-    python benchmarks/speed/prepare.py        # a few seconds; nothing is done twice
+    python benchmarks/speed/prepare.py        # a few seconds; does nothing if the files exist
 
-The data is looked for in $HEEDFUL_DATA/multi30k.
+Reads $HEEDFUL_DATA/multi30k.
 """
 
 from __future__ import annotations
@@ -10,39 +10,39 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-import places
+import paths
 import sizes
-from pieces import Pieces
+from subwords import SubwordTokenizer
 
 from heedful.config import TokenizerConfig
 from heedful.data.paths import data_folder
 from heedful.data.tokenizer import Tokenizer
 
-LANGUAGES = (places.SOURCE, places.TARGET)
+LANGUAGES = (paths.SOURCE, paths.TARGET)
 
 
 def unpack() -> None:
-    for split in places.SPLITS:
+    for split in paths.SPLITS:
         for language in LANGUAGES:
-            packed = data_folder() / "multi30k" / f"{split}.{language}.gz"
-            with gzip.open(packed, "rt", encoding="utf-8") as file:
-                _write(places.text(split, language), [line.strip() for line in file])
+            archive = data_folder() / "multi30k" / f"{split}.{language}.gz"
+            with gzip.open(archive, "rt", encoding="utf-8") as file:
+                _write(paths.text_file(split, language), [line.strip() for line in file])
 
 
-def learn() -> None:
-    """The pieces, learnt from both sides of the training pairs at once."""
-    both = (line for language in LANGUAGES for line in places.lines("train", language))
-    config = TokenizerConfig(kind="bpe", size=sizes.PIECES, shared=True)
-    Tokenizer.learn(both, config).save(places.PIECES)
+def train_tokenizer() -> None:
+    """Train one BPE on both sides of the training pairs."""
+    both = (line for language in LANGUAGES for line in paths.read_lines("train", language))
+    config = TokenizerConfig(kind="bpe", vocab_size=sizes.VOCABULARY_SIZE, shared=True)
+    Tokenizer.train(both, config).save(paths.TOKENIZER)
 
 
-def cut() -> None:
-    pieces = Pieces()
-    for split in places.SPLITS:
+def tokenize() -> None:
+    tokenizer = SubwordTokenizer()
+    for split in paths.SPLITS:
         for language in LANGUAGES:
-            rows = pieces.cut(places.lines(split, language))
-            _write(places.cut(split, language), [" ".join(row) for row in rows])
-    _write(places.VOCABULARY, pieces.names())  # the last file: with it everything is there
+            rows = tokenizer.split(paths.read_lines(split, language))
+            _write(paths.subword_file(split, language), [" ".join(row) for row in rows])
+    _write(paths.VOCABULARY, tokenizer.vocabulary())  # last: its existence means that all files exist
 
 
 def _write(path: Path, rows: list[str]) -> None:
@@ -50,12 +50,12 @@ def _write(path: Path, rows: list[str]) -> None:
 
 
 def main() -> None:
-    if places.VOCABULARY.is_file():
+    if paths.VOCABULARY.is_file():
         return
-    places.DATA.mkdir(parents=True, exist_ok=True)
+    paths.DATA.mkdir(parents=True, exist_ok=True)
     unpack()
-    learn()
-    cut()
+    train_tokenizer()
+    tokenize()
 
 
 if __name__ == "__main__":

@@ -1,14 +1,15 @@
-"""How the conductor and its workers talk: one JSON command a line in, one JSON answer a line out.
+"""The worker's side of the protocol: one JSON command per line in, one JSON reply per line out.
 
-A worker lives as long as its row. Only the standard library: every environment imports it.
+A worker lives as long as its row is measured. Imports only the standard library: every peer's environment imports
+this file.
 
-    {"do": "train", "model": "R", "seconds": 30}    -> {"tokens": ..., "seconds": ..., "peak_rss_mb": ...}
-    {"do": "decode", "model": "R", "how": "greedy", "sentences": 1000, "threads": 2}
-                                                    -> {"seconds": ..., "outputs": [...]}
-    {"do": "quit"}
+    {"command": "train", "model": "R", "seconds": 30}   -> {"tokens": ..., "seconds": ..., "peak_rss_mb": ...}
+    {"command": "decode", "model": "R", "method": "greedy", "sentences": 1000, "threads": 2}
+                                                        -> {"seconds": ..., "outputs": [...]}
+    {"command": "quit"}
 
-Training goes on from where it was: the framework's own loop runs, and stands still between two steps while
-somebody else is measured. A mistake is answered with {"error": "..."}.
+Training continues from command to command: the framework's own loop runs, and pauses between two steps while other
+systems are measured. Errors are answered with {"error": "..."}.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-Command = dict[str, Any]
-WARM = 5  # steps before the first window: caches fill, buffers are made
+Message = dict[str, Any]
+WARMUP_STEPS = 5  # before the first window: caches fill, buffers are allocated
 
 
 def peak_rss_mb() -> float:
-    """The most memory this process has held; `getrusage` also counts what its parent held when it began."""
+    """Return the peak memory of this process; `getrusage` would include its parent's at the time of the fork."""
     status = Path("/proc/self/status")
     if status.is_file():
         for line in status.read_text(encoding="utf-8").splitlines():
@@ -37,96 +38,97 @@ def peak_rss_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-class Line:
-    """Standard input and output; whatever a library prints goes to standard error."""
+class Channel:
+    """Standard input and output; what libraries print goes to standard error."""
 
     def __init__(self) -> None:
         self._out = os.fdopen(os.dup(1), "w", encoding="utf-8")
         os.dup2(2, 1)
 
-    def read(self) -> Command:
+    def read(self) -> Message:
         line = sys.stdin.readline()
-        return dict(json.loads(line)) if line else {"do": "quit"}
+        return dict(json.loads(line)) if line else {"command": "quit"}
 
-    def write(self, answer: Command) -> None:
-        print(json.dumps(answer, ensure_ascii=False), file=self._out, flush=True)
+    def write(self, reply: Message) -> None:
+        print(json.dumps(reply, ensure_ascii=False), file=self._out, flush=True)
 
 
 class Worker:
-    """A subclass has a method `do_...` for each command it knows, and `learn` if it can train."""
+    """Base class: a subclass has a method `do_COMMAND` per command, and `run_training` if it can train."""
 
     def __init__(self) -> None:
-        self.line = Line()
+        self.channel = Channel()
         self.clock: Clock | None = None
 
     def serve(self) -> None:
         while True:
-            self.answer(self.line.read())
+            self.handle(self.channel.read())
 
-    def answer(self, command: Command) -> None:
-        name = command.pop("do")
+    def handle(self, message: Message) -> None:
+        name = message.pop("command")
         if name == "quit":
-            os._exit(0)  # perhaps from within somebody's training loop
+            os._exit(0)  # possibly from within a framework's training loop
         try:
-            found = getattr(self, f"do_{name}")(**command)
+            reply = getattr(self, f"do_{name}")(**message)
         except Exception:
-            found = {"error": traceback.format_exc()}
-        if found is not None:
-            self.line.write(found)
+            reply = {"error": traceback.format_exc()}
+        if reply is not None:
+            self.channel.write(reply)
 
-    def do_train(self, model: str, seconds: float = 0.0, steps: int = 0, threads: int = 2) -> Command | None:
-        """The first call begins the training and never comes back; later ones arrive in `Clock.between`."""
+    def do_train(self, model: str, seconds: float = 0.0, steps: int = 0, threads: int = 2) -> Message | None:
+        """Start the training; the first call does not return, later ones arrive in `Clock.on_step_end`."""
         if self.clock is not None:
             if self.clock.model != model:
                 return {"error": f"this worker trains {self.clock.model}; start another for {model}"}
-            self.clock.open(seconds, steps)
+            self.clock.open_window(seconds, steps)
             return None
         self.clock = Clock(self, model)
-        self.clock.open(seconds, steps)
+        self.clock.open_window(seconds, steps)
         try:
-            self.learn(model, threads, self.clock)
+            self.run_training(model, threads, self.clock)
         except Exception:
             self.clock = None
             raise
-        self.clock.over()
+        self.clock.on_training_end()
         return None
 
-    def learn(self, model: str, threads: int, clock: Clock) -> None:
+    def run_training(self, model: str, threads: int, clock: Clock) -> None:
         raise NotImplementedError
 
 
 class Clock:
-    """Counts tokens and time while a window is open. The training loop calls `between` after each step."""
+    """Counts tokens and time while a window is open. The training loop calls `on_step_end` after each step."""
 
     def __init__(self, worker: Worker, model: str) -> None:
         self.worker = worker
         self.model = model
-        self.more: Command = {}  # what else an answer says
+        self.extra: Message = {}  # further fields of the reply
         self.total = 0.0  # seconds of training so far, warm-up included
-        self._warm = WARM
+        self._warmup = WARMUP_STEPS
         self._waiting = False
         self._mark = time.perf_counter()
 
-    def open(self, seconds: float, steps: int) -> None:
+    def open_window(self, seconds: float, steps: int) -> None:
+        """Measure until this many seconds or steps have passed."""
         self._seconds, self._steps = seconds, steps
         self._waiting = False
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self.tokens = self.steps = 0
         self.seconds = 0.0
         self._mark = time.perf_counter()
 
-    def saw(self, tokens: int) -> None:
-        """A batch of so many target tokens, end tokens included."""
+    def count_tokens(self, tokens: int) -> None:
+        """Add a batch with this many target tokens, end tokens included."""
         self.tokens += tokens
 
-    def outside(self, work: Callable[[], Any]) -> Any:
-        """Do something that is no training, such as a validation: its time does not count."""
+    def exclude(self, work: Callable[[], Any]) -> Any:
+        """Run something that is not training, such as a validation, without counting its time."""
         self._lap()
-        found = work()
+        result = work()
         self._mark = time.perf_counter()
-        return found
+        return result
 
     def _lap(self) -> None:
         now = time.perf_counter()
@@ -134,37 +136,37 @@ class Clock:
         self.total += now - self._mark
         self._mark = now
 
-    def between(self) -> None:
-        """After a step: when the window is over, answer and wait until another is opened."""
+    def on_step_end(self) -> None:
+        """If the window is over, reply and wait until another one is opened."""
         self._lap()
         self.steps += 1
-        if self._warm:
-            self._warm -= 1
-            if not self._warm and not self._steps:  # who counts steps wants them all
-                self._begin()
+        if self._warmup:
+            self._warmup -= 1
+            if not self._warmup and not self._steps:  # a window of steps counts all of them
+                self._reset()
             return
         if (self._steps and self.steps >= self._steps) or (self._seconds and self.seconds >= self._seconds):
-            self._answer()
+            self._reply()
 
-    def _answer(self, **more: Any) -> None:
-        self.worker.line.write(
+    def _reply(self, **fields: Any) -> None:
+        self.worker.channel.write(
             {
                 "tokens": self.tokens,
                 "steps": self.steps,
                 "seconds": self.seconds,
                 "total_seconds": self.total,
                 "peak_rss_mb": peak_rss_mb(),
-                **self.more,
-                **more,
+                **self.extra,
+                **fields,
             }
         )
         self._waiting = True
         while self._waiting:
-            self.worker.answer(self.worker.line.read())
+            self.worker.handle(self.worker.channel.read())
 
-    def over(self) -> None:
-        """The training has come to its end: every further window is empty."""
+    def on_training_end(self) -> None:
+        """Answer every further window as empty."""
         self._lap()
         while True:
-            self._answer(ended=True)
+            self._reply(ended=True)
             self.tokens = self.steps = 0

@@ -1,4 +1,4 @@
-"""What is measured, against whom, and what we want."""
+"""The rows of RESULTS.md: what is measured, against which system, and the speed-up we aim for."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ NAMES = {
     "plain": "not traced",
     "plain8": "not traced",
 }
-OURS = {"heedful": False, "plain": False, "int8": True, "plain8": True}  # are the matrices in bytes?
+USES_INT8 = {"heedful": False, "plain": False, "int8": True, "plain8": True}  # the systems that are heedful
 
 
 @dataclass(frozen=True)
 class Row:
-    """`peers` says how many times better we want to be than each; None: it only bears witness."""
+    """One measurement. `targets`: the speed-up we aim for over each peer; None if it is only reported."""
 
     name: str
     title: str
     kind: Literal["train", "decode", "traced", "startup", "bleu"]
     model: str
-    peers: Mapping[str, float | None]
-    how: str = ""
+    targets: Mapping[str, float | None]
+    method: str = ""  # greedy, beam5, single or traced
     sentences: int = 1000
-    own: bool = False  # do we write with a model of our own (own.toml) rather than with the same weights?
-    why: str = ""  # what the profile says, where the row falls short
-    best: bool = False  # may JoeyNMT and OpenNMT-py choose their threads? CTranslate2 and we always do
+    own_model: bool = False  # heedful decodes with its own model (own.toml) instead of the same weights
+    explanation: str = ""  # what the profile shows, where a target is missed
+    free_threads: bool = False  # JoeyNMT and OpenNMT-py, too, use their best number of threads
 
     @property
     def systems(self) -> tuple[str, ...]:
-        """Everybody who takes part, in the order of a round: we come last."""
+        """Return the systems in the order of a round; heedful is last."""
         if self.kind == "traced":
             return ("plain", "heedful", "plain8", "int8")
-        return (*self.peers, "heedful", "int8") if self.kind == "decode" else (*self.peers, "heedful")
+        return (*self.targets, "heedful", "int8") if self.kind == "decode" else (*self.targets, "heedful")
 
     @property
     def pairs(self) -> list[tuple[str, str, float | None]]:
-        """Who of us is compared with whom, and what we want of it."""
+        """Return which variant of heedful is compared with which peer, and the target."""
         if self.kind == "traced":
-            return [("heedful", "plain", self.peers["plain"]), ("int8", "plain8", self.peers["plain"])]
-        ours = [system for system in self.systems if system not in self.peers]
-        counts = ours[-1]  # in bytes where there is a choice: floats bear witness
+            return [("heedful", "plain", self.targets["plain"]), ("int8", "plain8", self.targets["plain"])]
+        variants = [system for system in self.systems if system not in self.targets]
+        counted = variants[-1]  # int8 where it exists; float32 is only reported
         return [
-            (own, peer, wanted if own == counts else None)
-            for peer, wanted in self.peers.items()
-            for own in ours
+            (variant, peer, target if variant == counted else None)
+            for peer, target in self.targets.items()
+            for variant in variants
         ]
 
 
@@ -67,38 +67,37 @@ ROWS = (
         {"joey": 10.0, "onmt": 6.0},
         "single",
         200,
-        why="A step reads 6.4 MB of weights in bytes, and a core here reads about 20 GB/s: 15 steps take"
-        " 3 ms whatever is computed. Tried: threads for small products, weights in reading order with"
-        " prefetch, the whole sentence as one call (4.7 ms, then 3.1 to 3.5). JoeyNMT takes 24 to 26 ms"
-        " here, less than half of what we knew of it",
+        explanation="A step reads 6.4 MB of int8 weights, and a core here reads about 20 GB/s: 15 steps take 3 ms"
+        " whatever is computed. Tried: threads for small products, weights in reading order with prefetch, one call"
+        " per sentence (4.7 ms, then 3.1 to 3.5). JoeyNMT takes 24 to 26 ms here, less than half of what we expected",
     ),
     Row(
         "single-R-best",
-        "one sentence at a time, R, threads of each one's choice",
+        "one sentence at a time, R, best number of threads per system",
         "decode",
         "R",
         {"joey": None, "onmt": None},
         "single",
         200,
-        best=True,
+        free_threads=True,
     ),
     Row("greedy-T", "greedy, batch 64, model T", "decode", "T", {"ct2": 1.0, "onmt": None}, "greedy"),
     Row("beam5-T", "beam 5, batch 64, model T", "decode", "T", {"ct2": 1.0, "onmt": None}, "beam5"),
     Row("single-T", "one sentence at a time, T", "decode", "T", {"ct2": 0.7, "onmt": None}, "single", 200),
-    Row("own-greedy", "greedy, batch 64, our own model", "decode", "T", {"ct2": 1.5}, "greedy", own=True),
-    Row("own-beam5", "beam 5, batch 64, our own model", "decode", "T", {"ct2": 1.2}, "beam5", own=True),
-    Row("own-single", "one sentence, our own model", "decode", "T", {"ct2": 1.0}, "single", 200, own=True),
-    Row("traced-R", "greedy with every weight kept, R", "traced", "R", {"plain": 0.9}, "traced"),
+    Row("own-greedy", "greedy, batch 64, our own model", "decode", "T", {"ct2": 1.5}, "greedy", own_model=True),
+    Row("own-beam5", "beam 5, batch 64, our own model", "decode", "T", {"ct2": 1.2}, "beam5", own_model=True),
+    Row("own-single", "one sentence, our own model", "decode", "T", {"ct2": 1.0}, "single", 200, own_model=True),
+    Row("traced-R", "greedy with all weights recorded, R", "traced", "R", {"plain": 0.9}, "traced"),
     Row(
         "traced-T",
-        "greedy with every weight kept, T",
+        "greedy with all weights recorded, T",
         "traced",
         "T",
         {"plain": 0.9},
         "traced",
-        why="In bytes, 14 % of the time goes into putting the weights of nine sites together by sentence,"
-        " under Python's lock while two threads search; in floats nothing is lost. Tried: all sentences of a"
-        " batch at once (0.6, then 0.7 to 0.9), every site's weights from the kernel, rooms not zeroed",
+        explanation="With int8, 14 % of the time goes into sorting the weights of nine sites by sentence, under"
+        " Python's lock while two threads search; in float32 nothing is lost. Tried: all sentences of a batch at once"
+        " (0.6, then 0.7 to 0.9), every site's weights from the kernel, buffers that are not zeroed",
     ),
     Row(
         "startup",
@@ -106,8 +105,8 @@ ROWS = (
         "startup",
         "R",
         {"onmt": 2.0},
-        why="Two thirds are `import torch`, which OpenNMT-py pays as well. Tried: rich imported late, a"
-        " lazier garbage collector, everything heavy imported inside the verbs",
+        explanation="Two thirds are `import torch`, which OpenNMT-py needs as well. Tried: importing rich late, a"
+        " lazier garbage collector, importing everything heavy inside the commands",
     ),
     Row("bleu30", "time to validation BLEU 30", "bleu", "any", {"onmt": 4.0}),
 )

@@ -1,11 +1,11 @@
-"""The conductor: everybody in turn, round after round; then the table and the picture.
+"""Measure all systems in turn, round by round; then write the table and the picture.
 
     make bench                                                  # everything; hours the first time
-    python benchmarks/speed/run.py --rows train-R,greedy-R      # some rows; the others keep what they had
-    python benchmarks/speed/run.py --quick --rows startup       # seconds a row, to see that it works
+    python benchmarks/speed/run.py --rows train-R,greedy-R      # some rows; the others keep their records
+    python benchmarks/speed/run.py --quick --rows startup       # seconds per row, to see that it works
 
-A row's record is kept in build/bench/results; RESULTS.md is made of all records there are. Environments,
-pieces and trained weights are made where they are missing and kept.
+Records are kept in HEEDFUL_RUNS/bench/results; RESULTS.md is written from all records there. Environments, tokenizer
+and trained weights are created where they are missing, and kept.
 """
 
 from __future__ import annotations
@@ -24,255 +24,249 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import places
-from picture import draw
-from rows import BY_NAME, OURS, ROWS, Row
-from startup import START
-from table import document
-from talk import Talk, WorkerError
+import paths
+from client import WorkerClient, WorkerError
+from plot import draw
+from rows import BY_NAME, ROWS, USES_INT8, Row
+from startup import MEASURE_START
+from table import make_document
 
 ENVIRONMENT = {"joey": "joey", "onmt": "onmt", "ct2": "onmt"}  # whose interpreter a worker runs in
-QUIET = 0.5  # seconds
+PAUSE = 0.5  # seconds before each measurement
 
 
-class Bench:
-    """One run with its settings."""
+class Benchmark:
+    """One run with its options."""
 
-    def __init__(self, asked: argparse.Namespace) -> None:
-        self.asked = asked
-        self.commands = dict(given.split("=", 1) for given in asked.worker)
-        self.own = dict(given.split("=", 1) for given in asked.decoding)
-        self.kept = kept(asked.quick)
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.commands = dict(text.split("=", 1) for text in options.worker)
+        self.decoding = dict(text.split("=", 1) for text in options.decoding)
+        self.results = results_folder(options.quick)
 
     def command(self, system: str) -> list[str]:
         if system in self.commands:
             return shlex.split(self.commands[system])
-        where = ENVIRONMENT.get(system)
-        python = str(places.python(where)) if where else sys.executable
-        return [python, str(places.HERE / f"worker_{system}.py")]
+        peer = ENVIRONMENT.get(system)
+        python = str(paths.interpreter(peer)) if peer else sys.executable
+        return [python, str(paths.HERE / f"worker_{system}.py")]
 
     @contextmanager
-    def workers(self, *systems: str) -> Iterator[dict[str, Talk]]:
+    def workers(self, *systems: str) -> Iterator[dict[str, WorkerClient]]:
+        """Start one worker per system and stop them at the end."""
         with ExitStack() as stack:
-            talks = {}
+            clients = {}
             for system in systems:
-                talks[system] = Talk(system, self.command(system), self.asked.threads)
-                stack.callback(talks[system].close)
-            yield talks
+                clients[system] = WorkerClient(system, self.command(system), self.options.threads)
+                stack.callback(clients[system].close)
+            yield clients
 
     def measure(self, row: Row) -> dict[str, Any]:
-        how = {
-            "train": self.train,
-            "decode": self.decode,
-            "traced": self.decode,
-            "startup": self.startup,
-            "bleu": self.bleu,
+        methods = {
+            "train": self.measure_training,
+            "decode": self.measure_decoding,
+            "traced": self.measure_decoding,
+            "startup": self.measure_startup,
+            "bleu": self.measure_time_to_bleu,
         }
-        return how[row.kind](row)
+        return methods[row.kind](row)
 
-    def train(self, row: Row) -> dict[str, Any]:
-        """Target tokens a second, end tokens included, in windows of steady training."""
+    def measure_training(self, row: Row) -> dict[str, Any]:
+        """Measure target tokens per second, end tokens included, in windows of steady training."""
         rounds, peaks, notes = [], [], {}
-        with self.workers(*row.systems) as talks:
-            for number in range(self.asked.rounds):
-                found = {}
-                for system, talk in talks.items():
-                    answer = talk.ask(
-                        "train", model=row.model, seconds=self.asked.seconds, threads=self.asked.threads
-                    )
-                    found[system] = {
-                        "rate": answer["tokens"] / answer["seconds"],
-                        "peak_rss_mb": answer["peak_rss_mb"],
+        threads = self.options.threads
+        with self.workers(*row.systems) as clients:
+            for number in range(self.options.rounds):
+                results = {}
+                for system, client in clients.items():
+                    reply = client.request("train", model=row.model, seconds=self.options.seconds, threads=threads)
+                    results[system] = {
+                        "rate": reply["tokens"] / reply["seconds"],
+                        "peak_rss_mb": reply["peak_rss_mb"],
                     }
-                    notes[system] = {"parameters": answer.get("parameters", 0)}
-                peaks.append(talks["heedful"].ask("gemm", threads=self.asked.threads)["gflops"])
-                rounds.append(found)
-                self.say(row, number, found)
+                    notes[system] = {"parameters": reply.get("parameters", 0)}
+                peaks.append(clients["heedful"].request("gemm", threads=threads)["gflops"])
+                rounds.append(results)
+                self.log_round(row, number, results)
         return {"rounds": rounds, "peaks": peaks, "notes": notes}
 
-    def decode(self, row: Row) -> dict[str, Any]:
-        """Sentences a second, from text to text; CTranslate2 and we with the thread count that suits best.
+    def measure_decoding(self, row: Row) -> dict[str, Any]:
+        """Measure sentences per second from text to text; CTranslate2 and heedful use their best number of threads.
 
-        A traced row is ourselves beside ourselves: greedy with every weight kept, and without.
+        A traced row compares heedful with itself: greedy with and without recording all weights.
         """
         rounds, notes, outputs = [], {}, {}
-        count = min(row.sentences, self.asked.sentences)
-        names = dict.fromkeys("heedful" if system in OURS else system for system in row.systems)
+        count = min(row.sentences, self.options.sentences)
+        names = dict.fromkeys("heedful" if system in USES_INT8 else system for system in row.systems)
         with self.workers(*names) as workers:
-            talks = {system: workers["heedful" if system in OURS else system] for system in row.systems}
-            best = {system: self.best_threads(talk, row, system) for system, talk in talks.items()}
-            for number in range(self.asked.rounds):
-                found = {}
-                for system, talk in talks.items():
-                    answer = self.written(talk, row, system, count, best[system])
-                    found[system] = {"rate": count / answer["seconds"]}
-                    outputs[system] = answer["outputs"]
-                rounds.append(found)
-                self.say(row, number, found)
-        for system, said in outputs.items():
-            notes[system] = self.judged(row, system, said, outputs.get("onmt"), best[system])
+            clients = {system: workers["heedful" if system in USES_INT8 else system] for system in row.systems}
+            threads = {system: self.best_threads(client, row, system) for system, client in clients.items()}
+            for number in range(self.options.rounds):
+                results = {}
+                for system, client in clients.items():
+                    reply = self.decode(client, row, system, count, threads[system])
+                    results[system] = {"rate": count / reply["seconds"]}
+                    outputs[system] = reply["outputs"]
+                rounds.append(results)
+                self.log_round(row, number, results)
+        for system, lines in outputs.items():
+            notes[system] = self.evaluate_outputs(row, system, lines, outputs.get("onmt"), threads[system])
         return {"rounds": rounds, "notes": notes}
 
-    def written(
-        self, talk: Talk, row: Row, system: str, count: int, threads: Mapping[str, int]
+    def decode(
+        self, client: WorkerClient, row: Row, system: str, count: int, threads: Mapping[str, int]
     ) -> dict[str, Any]:
-        """Ask for outputs; of ourselves in bytes or not, with looks kept or not.
+        """Request outputs after a pause: threads of the system measured before may spin for 0.2 s."""
+        time.sleep(0.0 if self.options.quick else PAUSE)
+        method = "greedy" if system in ("plain", "plain8") else row.method
+        options: dict[str, Any] = dict(threads)
+        if system in USES_INT8:
+            own = {key: _parse_value(value) for key, value in self.decoding.items()}
+            options |= {"int8": USES_INT8[system], **own}
+        model = "own" if row.own_model and system in USES_INT8 else row.model
+        return client.request("decode", model=model, method=method, sentences=count, **options)
 
-        After a moment of quiet: threads of whoever wrote before may spin for 0.2 s.
-        """
-        time.sleep(0.0 if self.asked.quick else QUIET)
-        how = "greedy" if system in ("plain", "plain8") else row.how
-        more: dict[str, Any] = dict(threads)
-        if system in OURS:
-            more |= {"int8": OURS[system], **{key: _number(value) for key, value in self.own.items()}}
-        model = "own" if row.own and system in OURS else row.model
-        return talk.ask("decode", model=model, how=how, sentences=count, **more)
-
-    def best_threads(self, talk: Talk, row: Row, system: str) -> dict[str, int]:
-        """The fewest seconds over some sentences; the first call of each warms it up.
-
-        Threads within a product, or (CTranslate2 and we) workers of one thread with a batch each.
-        """
-        if talk.name in ("joey", "onmt") and not row.best:
-            return {"threads": self.asked.threads}
-        choices: list[dict[str, int]] = [{"threads": n} for n in range(1, self.asked.threads + 1)]
-        if talk.name in ("ct2", "heedful") and self.asked.threads > 1 and row.how != "single":
-            choices.append({"threads": 1, "workers": self.asked.threads})
-        few = min(row.sentences, self.asked.sentences, 30 if row.how == "single" else 256)
+    def best_threads(self, client: WorkerClient, row: Row, system: str) -> dict[str, int]:
+        """Return the fastest of: threads within a product, or (CTranslate2 and heedful) workers of one thread each."""
+        if client.name in ("joey", "onmt") and not row.free_threads:
+            return {"threads": self.options.threads}
+        choices: list[dict[str, int]] = [{"threads": n} for n in range(1, self.options.threads + 1)]
+        if client.name in ("ct2", "heedful") and self.options.threads > 1 and row.method != "single":
+            choices.append({"threads": 1, "workers": self.options.threads})
+        count = min(row.sentences, self.options.sentences, 30 if row.method == "single" else 256)
         seconds = []
         for choice in choices:
-            self.written(talk, row, system, min(few, 16), choice)
-            tries = [self.written(talk, row, system, few, choice)["seconds"] for _ in range(2)]
-            seconds.append(min(tries))
+            self.decode(client, row, system, min(count, 16), choice)  # warm-up
+            seconds.append(min(self.decode(client, row, system, count, choice)["seconds"] for _ in range(2)))
         return choices[seconds.index(min(seconds))]
 
-    def judged(
-        self, row: Row, system: str, said: list[str], theirs: list[str] | None, threads: Mapping[str, int]
+    def evaluate_outputs(
+        self, row: Row, system: str, outputs: list[str], reference: list[str] | None, threads: Mapping[str, int]
     ) -> dict[str, Any]:
-        """BLEU of the outputs, and how many are OpenNMT-py's own."""
-        from heedful.evaluation import evaluate
+        """Return BLEU of the outputs, and how many are identical to OpenNMT-py's."""
+        from heedful.metrics import evaluate
 
-        (self.kept / f"{row.name}.{system}.txt").write_text("".join(f"{line}\n" for line in said), "utf-8")
-        found: dict[str, Any] = {
-            "sentences": len(said),
+        (self.results / f"{row.name}.{system}.txt").write_text("".join(f"{line}\n" for line in outputs), "utf-8")
+        notes: dict[str, Any] = {
+            "sentences": len(outputs),
             "threads": "x".join(str(threads[key]) for key in ("workers", "threads") if key in threads),
         }
-        if places.text(places.TEST, places.TARGET).is_file():
-            references = places.lines(places.TEST, places.TARGET, len(said))
-            found["bleu"] = evaluate(["bleu"], said, references)[0].value
-        if theirs is not None:
-            found["same"] = sum(a == b for a, b in zip(said, theirs, strict=True))
-        return found
+        if paths.text_file(paths.TEST, paths.TARGET).is_file():
+            targets = paths.read_lines(paths.TEST, paths.TARGET, len(outputs))
+            notes["bleu"] = evaluate(["bleu"], outputs, targets)[0].value
+        if reference is not None:
+            notes["same"] = sum(a == b for a, b in zip(outputs, reference, strict=True))
+        return notes
 
-    def startup(self, row: Row) -> dict[str, Any]:
-        """From the command to the first line of output, one sentence in."""
+    def measure_startup(self, row: Row) -> dict[str, Any]:
+        """Measure the time from the command to the first line of output, for one sentence."""
         rounds = []
-        for number in range(self.asked.rounds):
-            found = {system: {"rate": 1 / START[system](row.model)} for system in row.systems}
-            rounds.append(found)
-            self.say(row, number, found)
+        for number in range(self.options.rounds):
+            results = {system: {"rate": 1 / MEASURE_START[system](row.model)} for system in row.systems}
+            rounds.append(results)
+            self.log_round(row, number, results)
         return {"rounds": rounds, "notes": {}}
 
-    def bleu(self, row: Row) -> dict[str, Any]:
-        """Minutes of training to a validation BLEU of 30; validations take no time on either side."""
-        wanted, limit = self.asked.bleu, self.asked.minutes * 60
+    def measure_time_to_bleu(self, row: Row) -> dict[str, Any]:
+        """Measure minutes of training to a validation BLEU of 30; validations take no time on either side."""
+        target, limit = self.options.bleu, self.options.minutes * 60
         curves: dict[str, list[list[float]]] = {"heedful": [], "onmt": []}
-        open_ = {"heedful", "onmt"}
-        with self.workers("onmt", "heedful") as talks:
-            while open_:
-                for system in sorted(open_):
-                    ours = system == "heedful"
-                    more = {"seconds": self.asked.slice} if ours else {"steps": self.asked.steps}
-                    model = str(self.asked.choice) if ours else "R"
-                    answer = talks[system].ask("train", model=model, threads=self.asked.threads, **more)
-                    if system == "heedful":
-                        curves[system] = answer["curve"]
+        running = {"heedful", "onmt"}
+        with self.workers("onmt", "heedful") as clients:
+            while running:
+                for system in sorted(running):
+                    is_heedful = system == "heedful"
+                    window = {"seconds": self.options.slice} if is_heedful else {"steps": self.options.steps}
+                    model = str(self.options.recipe) if is_heedful else "R"
+                    reply = clients[system].request("train", model=model, threads=self.options.threads, **window)
+                    if is_heedful:
+                        curves[system] = reply["curve"]
                     else:
-                        curves[system].append([answer["total_seconds"], self.now(talks[system])])
+                        curves[system].append([reply["total_seconds"], self.validation_bleu(clients[system])])
                     print(f"{row.name} {system}: {curves[system][-1:]}", file=sys.stderr, flush=True)
-                    reached = crossing(curves[system], wanted) is not None
-                    if reached or answer.get("ended") or answer["total_seconds"] > limit:
-                        open_.discard(system)
-            if not self.asked.quick and not places.checkpoint("R").is_file():
-                talks["onmt"].ask("keep", model="R")  # trained once is enough
-        found, notes = {}, {}
+                    reached = time_to_bleu(curves[system], target) is not None
+                    if reached or reply.get("ended") or reply["total_seconds"] > limit:
+                        running.discard(system)
+            if not self.options.quick and not paths.checkpoint("R").is_file():
+                clients["onmt"].request("keep", model="R")  # train model R only once
+        results, notes = {}, {}
         for system, curve in curves.items():
-            seconds = crossing(curve, wanted)
+            seconds = time_to_bleu(curve, target)
             notes[system] = {"curve": curve, "reached": seconds is not None}
             if seconds is None and (system == "heedful" or not curve):
-                raise WorkerError(f"{system} did not reach BLEU {wanted}; its curve: {curve}")
-            found[system] = {"rate": 60 / (seconds or curve[-1][0])}
-        return {"rounds": [found], "notes": notes}
+                raise WorkerError(f"{system} did not reach BLEU {target}; its curve: {curve}")
+            results[system] = {"rate": 60 / (seconds or curve[-1][0])}
+        return {"rounds": [results], "notes": notes}
 
-    def now(self, talk: Talk) -> float:
-        """Validation BLEU of the weights that are being trained."""
-        from heedful.evaluation import evaluate
+    def validation_bleu(self, client: WorkerClient) -> float:
+        """Return the validation BLEU of the weights that are being trained."""
+        from heedful.metrics import evaluate
 
-        references = places.lines("val", places.TARGET, self.asked.valid)
-        answer = talk.ask(
-            "decode", model="R", how="greedy", sentences=self.asked.valid, split="val", live=True,
-            threads=self.asked.threads,
-        )  # fmt: skip
-        return evaluate(["bleu"], answer["outputs"], references)[0].value
+        count = self.options.valid
+        references = paths.read_lines("val", paths.TARGET, count)
+        reply = client.request(
+            "decode", model="R", method="greedy", sentences=count, split="val", live=True, threads=self.options.threads
+        )
+        return evaluate(["bleu"], reply["outputs"], references)[0].value
 
-    def say(self, row: Row, number: int, found: Mapping[str, Mapping[str, float]]) -> None:
-        rates = ", ".join(f"{system} {values['rate']:.4g}" for system, values in found.items())
-        print(f"{row.name} {number + 1}/{self.asked.rounds}: {rates}", file=sys.stderr, flush=True)
+    def log_round(self, row: Row, number: int, results: Mapping[str, Mapping[str, float]]) -> None:
+        rates = ", ".join(f"{system} {values['rate']:.4g}" for system, values in results.items())
+        print(f"{row.name} {number + 1}/{self.options.rounds}: {rates}", file=sys.stderr, flush=True)
 
 
-def crossing(curve: list[list[float]], wanted: float) -> float | None:
-    """When a curve of (seconds, BLEU) first reaches `wanted`, on the line between two points.
+def time_to_bleu(curve: list[list[float]], target: float) -> float | None:
+    """Return when a curve of (seconds, BLEU) first reaches a target, by linear interpolation.
 
-    >>> crossing([[10.0, 20.0], [20.0, 40.0]], 30.0)
+    >>> time_to_bleu([[10.0, 20.0], [20.0, 40.0]], 30.0)
     15.0
     """
     before = [0.0, 0.0]
     for point in curve:
-        if point[1] >= wanted:
-            return before[0] + (point[0] - before[0]) * (wanted - before[1]) / (point[1] - before[1])
+        if point[1] >= target:
+            return before[0] + (point[0] - before[0]) * (target - before[1]) / (point[1] - before[1])
         before = point
     return None
 
 
-def _number(text: str) -> Any:
-    """A setting from the command line: a number or true or false where it is one."""
+def _parse_value(text: str) -> Any:
+    """Return a setting from the command line as a number or boolean where it is one."""
     try:
         return json.loads(text)
     except ValueError:
         return text
 
 
-def ready(rows: list[Row], threads: int) -> None:
-    """Make what is missing: pieces, environments, and the weights that these rows decode with."""
+def prepare_rows(rows: list[Row], threads: int) -> None:
+    """Create what is missing: subwords, environments, and the weights that these rows decode with."""
+    import convert_onmt
     import environments
-    import from_onmt
     import prepare
 
     prepare.main()
     systems = {system for row in rows for system in row.systems}
     for peer in sorted({ENVIRONMENT[system] for system in systems if system in ENVIRONMENT}):
-        environments.make(peer)
+        environments.create(peer)
     models = sorted({row.model for row in rows if row.kind in ("decode", "traced", "startup")})
     for model in models:
-        if not places.checkpoint(model).is_file():
-            environments.make("onmt")
-            print(f"training model {model} in OpenNMT-py", file=sys.stderr, flush=True)
-            script = str(places.HERE / "train_onmt.py")
-            call = [str(places.python("onmt")), script, model, "--threads", str(threads)]
-            subprocess.run(call, check=True)
-        from_onmt.convert(model)
-    if any(row.own for row in rows):
-        print("our own model (own.toml)", file=sys.stderr, flush=True)
-        call = [sys.executable, "-m", "heedful", "train", str(places.HERE / "own.toml")]
+        if not paths.checkpoint(model).is_file():
+            environments.create("onmt")
+            print(f"training model {model} with OpenNMT-py", file=sys.stderr, flush=True)
+            script = str(paths.HERE / "train_onmt.py")
+            command = [str(paths.interpreter("onmt")), script, model, "--threads", str(threads)]
+            subprocess.run(command, check=True)
+        convert_onmt.convert(model)
+    if any(row.own_model for row in rows):
+        print("training our own model (own.toml)", file=sys.stderr, flush=True)
+        command = [sys.executable, "-m", "heedful", "train", str(paths.HERE / "own.toml")]
         files = [
-            f'data.{split}=["{places.text(name, "en")}", "{places.text(name, "de")}"]'
+            f'data.{split}=["{paths.text_file(name, "en")}", "{paths.text_file(name, "de")}"]'
             for split, name in (("train", "train"), ("valid", "val"))
         ]
-        subprocess.run([*call, *files, "--out", str(places.converted("own"))], check=True)
+        subprocess.run([*command, *files, "--out", str(paths.model_folder("own"))], check=True)
 
 
 def machine() -> str:
-    """The processor's name and how many cores there are."""
+    """Return the processor's name and number of cores."""
     name = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.is_file():
@@ -281,29 +275,27 @@ def machine() -> str:
     return f"{name}, {os.cpu_count()} cores"
 
 
-def commit() -> str:
-    """The commit, with a + where files differ from it."""
-    call = ["git", "-C", str(places.ROOT)]
-    done = subprocess.run(
-        [*call, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    )
-    changed = subprocess.run([*call, "status", "--porcelain"], capture_output=True, text=True, check=False)
-    return (done.stdout.strip() or "unknown") + ("+" if changed.stdout.strip() else "")
+def git_commit() -> str:
+    """Return the commit, with a + if files differ from it."""
+    git = ["git", "-C", str(paths.ROOT)]
+    head = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    changed = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=False)
+    return (head.stdout.strip() or "unknown") + ("+" if changed.stdout.strip() else "")
 
 
-def kept(quick: bool) -> Path:
-    """Where records lie; what was measured in a hurry lies apart."""
-    return places.CACHE / ("results-quick" if quick else "results")
+def results_folder(quick: bool) -> Path:
+    """Return the folder of the records; those of quick runs are kept apart."""
+    return paths.FOLDER / ("results-quick" if quick else "results")
 
 
-def report(folder: Path, out: Path) -> None:
-    """RESULTS.md and the pictures from all records there are."""
+def write_report(folder: Path, out: Path) -> None:
+    """Write RESULTS.md and the picture from all records."""
     import environments
 
-    found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")}
-    records = [found[row.name] for row in ROWS if row.name in found]
+    by_row = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")}
+    records = [by_row[row.name] for row in ROWS if row.name in by_row]
     if not records:
-        raise SystemExit("nothing is measured yet")
+        raise SystemExit(f"no records in {folder}; run some rows first")
     out.mkdir(parents=True, exist_ok=True)
     growth = ""
     if (out / "growth.png").is_file():
@@ -312,76 +304,75 @@ def report(folder: Path, out: Path) -> None:
             "In numbers: [growth.md](growth.md). Training memory against the size of the corpus:"
             " [memory_corpus.md](memory_corpus.md)."
         )
-    (out / "RESULTS.md").write_text(document(records, environments.versions(), growth), encoding="utf-8")
+    (out / "RESULTS.md").write_text(make_document(records, environments.versions(), growth), encoding="utf-8")
     draw(records, out / "results.png")
 
 
-def lost(folder: Path, out: Path, rows: list[Row]) -> list[str]:
-    """Rows of a RESULTS.md that nobody could write again: their records are on another machine."""
+def lost_rows(folder: Path, out: Path, rows: list[Row]) -> list[str]:
+    """Return rows of RESULTS.md that would disappear because their records are on another machine."""
     path = out / "RESULTS.md"
-    told = path.read_text(encoding="utf-8") if path.is_file() else ""
-    there = {row.name for row in rows} | {path.stem for path in folder.glob("*.json")}
-    return [row.name for row in ROWS if f"| {row.title} |" in told and row.name not in there]
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    available = {row.name for row in rows} | {path.stem for path in folder.glob("*.json")}
+    return [row.name for row in ROWS if f"| {row.title} |" in text and row.name not in available]
 
 
-def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    made.add_argument("--rows", default="all", help="names with commas between them: " + ", ".join(BY_NAME))
-    made.add_argument("--rounds", type=int, default=0, help="of each row; 5, quick: 2")
-    made.add_argument("--seconds", type=float, default=0.0, help="of a training window; 30, quick: 3")
-    made.add_argument("--sentences", type=int, default=0, help="to translate, at most; 1000, quick: 20")
-    made.add_argument("--threads", type=int, default=2)
-    made.add_argument("--bleu", type=float, default=30.0, help="of the row bleu30")
-    made.add_argument("--minutes", type=float, default=90.0, help="bleu30: when to give up")
-    made.add_argument("--choice", type=Path, default=places.HERE / "bleu30.toml", help="bleu30: our recipe")
-    made.add_argument("--slice", type=float, default=60.0, help="bleu30: seconds of ours between theirs")
-    made.add_argument("--steps", type=int, default=145, help="bleu30: OpenNMT-py's between validations")
-    made.add_argument("--valid", type=int, default=1014, help="bleu30: validation sentences")
-    made.add_argument("--quick", action="store_true", help="just to see that it works")
-    made.add_argument("--out", type=Path, help="for RESULTS.md; benchmarks, or build/bench/quick")
-    made.add_argument("--worker", action="append", default=[], metavar="NAME=COMMAND", help="another worker")
-    made.add_argument("--decoding", action="append", default=[], metavar="KEY=VALUE", help="for ours")
-    made.add_argument("--as-is", action="store_true", help="make nothing that is missing")
-    made.add_argument("--report", action="store_true", help="only write RESULTS.md from what is there")
-    return made
+def make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    add = parser.add_argument
+    add("--rows", default="all", help="comma-separated names: " + ", ".join(BY_NAME))
+    add("--rounds", type=int, default=0, help="per row; default 5, quick: 2")
+    add("--seconds", type=float, default=0.0, help="length of a training window; default 30, quick: 3")
+    add("--sentences", type=int, default=0, help="maximum number to translate; default 1000, quick: 20")
+    add("--threads", type=int, default=2)
+    add("--bleu", type=float, default=30.0, help="bleu30: the BLEU to reach")
+    add("--minutes", type=float, default=90.0, help="bleu30: time limit")
+    add("--recipe", type=Path, default=paths.HERE / "bleu30.toml", help="bleu30: recipe of heedful")
+    add("--slice", type=float, default=60.0, help="bleu30: seconds per turn of heedful")
+    add("--steps", type=int, default=145, help="bleu30: steps per turn of OpenNMT-py")
+    add("--valid", type=int, default=1014, help="bleu30: number of validation sentences")
+    add("--quick", action="store_true", help="only check that it works")
+    add("--out", type=Path, help="folder for RESULTS.md; default benchmarks, quick: HEEDFUL_RUNS/bench/quick")
+    add("--worker", action="append", default=[], metavar="NAME=COMMAND", help="replace a worker")
+    add("--decoding", action="append", default=[], metavar="KEY=VALUE", help="decoding option of heedful")
+    add("--no-prepare", action="store_true", help="do not create what is missing")
+    add("--report", action="store_true", help="only write RESULTS.md from the records")
+    return parser
 
 
 def main(arguments: list[str] | None = None) -> int:
-    asked = parser().parse_args(arguments)
-    asked.rounds = asked.rounds or (2 if asked.quick else 5)
-    asked.seconds = asked.seconds or (3.0 if asked.quick else 30.0)
-    asked.sentences = asked.sentences or (20 if asked.quick else 1000)
-    asked.out = asked.out or (places.CACHE / "quick" if asked.quick else places.ROOT / "benchmarks")
-    names = list(BY_NAME) if asked.rows == "all" else asked.rows.split(",")
+    options = make_parser().parse_args(arguments)
+    options.rounds = options.rounds or (2 if options.quick else 5)
+    options.seconds = options.seconds or (3.0 if options.quick else 30.0)
+    options.sentences = options.sentences or (20 if options.quick else 1000)
+    options.out = options.out or (paths.FOLDER / "quick" if options.quick else paths.ROOT / "benchmarks")
+    names = list(BY_NAME) if options.rows == "all" else options.rows.split(",")
     unknown = [name for name in names if name not in BY_NAME]
     if unknown:
-        raise SystemExit(f"no such row: {', '.join(unknown)}; there are {', '.join(BY_NAME)}")
+        raise SystemExit(f"no row named {', '.join(unknown)}; known: {', '.join(BY_NAME)}")
     rows = [BY_NAME[name] for name in names]
-    rows = (
-        [] if asked.report else sorted(rows, key=lambda row: row.kind != "bleu")
-    )  # it trains R for the others
-    bench, failed = Bench(asked), False
-    if gone := lost(bench.kept, asked.out, rows):
+    rows = [] if options.report else sorted(rows, key=lambda row: row.kind != "bleu")  # it trains R for the others
+    benchmark, failed = Benchmark(options), False
+    if lost := lost_rows(benchmark.results, options.out, rows):
         raise SystemExit(
-            f"{asked.out / 'RESULTS.md'} would lose what was measured elsewhere: {', '.join(gone)};"
-            " --out takes another folder"
+            f"{options.out / 'RESULTS.md'} would lose rows measured on another machine: {', '.join(lost)};"
+            " choose another folder with --out"
         )
     for row in rows:
-        bench.kept.mkdir(parents=True, exist_ok=True)
-        if not asked.as_is:
-            ready([row], asked.threads)
-        about = {"row": row.name, "commit": commit(), "machine": machine(), "threads": asked.threads}
+        benchmark.results.mkdir(parents=True, exist_ok=True)
+        if not options.no_prepare:
+            prepare_rows([row], options.threads)
+        header = {"row": row.name, "commit": git_commit(), "machine": machine(), "threads": options.threads}
         try:
-            record = {**about, **bench.measure(row), "when": datetime.now(UTC).isoformat(timespec="seconds")}
-        except WorkerError as error:  # the other rows are worth having
+            record = {**header, **benchmark.measure(row), "when": datetime.now(UTC).isoformat(timespec="seconds")}
+        except WorkerError as error:  # continue with the other rows
             print(f"{row.name}: {error}", file=sys.stderr, flush=True)
             failed = True
             continue
         text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
-        (bench.kept / f"{row.name}.json").write_text(text, encoding="utf-8")
-        report(bench.kept, asked.out)
-    if asked.report:
-        report(bench.kept, asked.out)
+        (benchmark.results / f"{row.name}.json").write_text(text, encoding="utf-8")
+        write_report(benchmark.results, options.out)
+    if options.report:
+        write_report(benchmark.results, options.out)
     return int(failed)
 
 

@@ -1,8 +1,8 @@
-"""From what was measured to Markdown. Pure functions over the conductor's records.
+"""Write RESULTS.md from records. Pure functions.
 
-A record is what `run.py` saves of a row: `row`, `when`, `commit`, `machine`, `threads`, `rounds` (for each
-the `rate` of every system, larger is better, and for training its `peak_rss_mb`), `peaks` (GFLOP/s of a
-matrix product, measured between the rounds) and `notes` (for each system what else is known of it).
+A record is what `run.py` saves of a row: `row`, `when`, `commit`, `machine`, `threads`, `rounds` (per round the `rate`
+of every system, higher is better, and for training its `peak_rss_mb`), `peaks` (GFLOP/s of a matrix product, measured
+between the rounds) and `notes` (further facts per system).
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ import sizes
 from rows import BY_NAME, NAMES, Row
 
 Record = Mapping[str, Any]
-LENGTHS = (15.3, 15.8)  # pieces a sentence of the training pairs, end tokens included
+MEAN_LENGTHS = (15.3, 15.8)  # subwords per training sentence, end tokens included
 
 
 class Ratio(NamedTuple):
-    """How many times better we are, round by round."""
+    """Speed of heedful over a peer's: the median and the range over the rounds."""
 
-    middle: float
-    least: float
-    most: float
+    median: float
+    low: float
+    high: float
 
 
-def ratio(record: Record, peer: str, ours: str = "heedful") -> Ratio:
+def speed_ratio(record: Record, peer: str, variant: str = "heedful") -> Ratio:
     """
     >>> rounds = [{"heedful": {"rate": 3.0}, "onmt": {"rate": r}} for r in (1.0, 1.5, 2.0)]
-    >>> ratio({"rounds": rounds}, "onmt")
-    Ratio(middle=2.0, least=1.5, most=3.0)
+    >>> speed_ratio({"rounds": rounds}, "onmt")
+    Ratio(median=2.0, low=1.5, high=3.0)
     """
-    each = [r[ours]["rate"] / r[peer]["rate"] for r in record["rounds"]]
-    return Ratio(median(each), min(each), max(each))
+    ratios = [r[variant]["rate"] / r[peer]["rate"] for r in record["rounds"]]
+    return Ratio(median(ratios), min(ratios), max(ratios))
 
 
-def rate(record: Record, system: str) -> float:
+def median_rate(record: Record, system: str) -> float:
     return median(r[system]["rate"] for r in record["rounds"])
 
 
-def shown(row: Row, value: float) -> str:
-    """A rate as one speaks of it.
+def format_rate(row: Row, value: float) -> str:
+    """Format a rate in the unit of the row.
 
-    >>> shown(BY_NAME["train-R"], 1857.3), shown(BY_NAME["single-R"], 27.9), shown(BY_NAME["startup"], 0.5)
+    >>> tuple(format_rate(BY_NAME[n], v) for n, v in (("train-R", 1857.3), ("single-R", 27.9), ("startup", 0.5)))
     ('1,857 tokens/s', '35.8 ms', '2.00 s')
     """
     if row.kind == "train":
@@ -52,7 +52,7 @@ def shown(row: Row, value: float) -> str:
         return f"{1 / value:.2f} s"
     if row.kind == "bleu":
         return f"{1 / value:.1f} min"
-    return f"{1000 / value:.1f} ms" if row.how == "single" else f"{value:,.0f} sentences/s"
+    return f"{1000 / value:.1f} ms" if row.method == "single" else f"{value:,.0f} sentences/s"
 
 
 def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
@@ -61,42 +61,42 @@ def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *lines)]
 
 
-def ratios(records: Sequence[Record]) -> list[str]:
-    """The main table: a line for each row, of ours and peer."""
+def ratio_table(records: Sequence[Record]) -> list[str]:
+    """Return the main table: one line per row, variant and peer."""
     lines = []
     for record in records:
         row = BY_NAME[record["row"]]
-        for ours, peer, wanted in row.pairs:
-            found = ratio(record, peer, ours)
-            least = "" if record["notes"].get(peer, {}).get("reached", True) else "> "  # it was given up
+        for variant, peer, target in row.pairs:
+            ratio = speed_ratio(record, peer, variant)
+            bound = "" if record["notes"].get(peer, {}).get("reached", True) else "> "  # the peer did not finish
             lines.append(
                 [
                     row.title,
-                    f"{'int8: ' if ours == 'int8' else ''}{shown(row, rate(record, ours))}",
-                    f"{NAMES[peer]}: {least}{shown(row, rate(record, peer))}",
-                    f"**{least}{found.middle:.2f}x**",
-                    f"{found.least:.2f}-{found.most:.2f}",
-                    "" if wanted is None else f"{wanted:g}x",
-                    "" if wanted is None else ("yes" if found.middle >= wanted else "no"),
+                    f"{'int8: ' if variant == 'int8' else ''}{format_rate(row, median_rate(record, variant))}",
+                    f"{NAMES[peer]}: {bound}{format_rate(row, median_rate(record, peer))}",
+                    f"**{bound}{ratio.median:.2f}x**",
+                    f"{ratio.low:.2f}-{ratio.high:.2f}",
+                    "" if target is None else f"{target:g}x",
+                    "" if target is None else ("yes" if ratio.median >= target else "no"),
                     f"{len(record['rounds'])}",
                     record["commit"],
                 ]
             )
-    head = ["what", "we", "peer", "ratio (median)", "least-most", "wanted", "met", "rounds", "commit"]
+    head = ["measurement", "heedful", "peer", "ratio (median)", "range", "target", "reached", "rounds", "commit"]
     return _table(head, lines)
 
 
-def shares(records: Sequence[Record]) -> list[str]:
-    """How much of the machine's matrix product a training uses, and how much memory."""
+def utilization_table(records: Sequence[Record]) -> list[str]:
+    """Return the share of the machine's peak that each training uses, and its memory."""
     lines = []
     for record in records:
         row = BY_NAME[record["row"]]
         if row.kind != "train":
             continue
         peak = max(record["peaks"])
-        cost = sizes.flops(row.model, *LENGTHS)
+        cost = sizes.flops(row.model, *MEAN_LENGTHS)
         for system in row.systems:
-            speed = rate(record, system)
+            speed = median_rate(record, system)
             memory = max(r[system]["peak_rss_mb"] for r in record["rounds"])
             notes = record["notes"].get(system, {})
             lines.append(
@@ -110,19 +110,12 @@ def shares(records: Sequence[Record]) -> list[str]:
                 ]
             )
         lines.append([f"{row.model}, a matrix product of 2048^3", "", f"{peak:.0f}", "100%", "", ""])
-    head = [
-        "training",
-        "tokens/s",
-        "GFLOP/s of the model",
-        "share of the peak",
-        "peak memory, MB",
-        "parameters",
-    ]
+    head = ["training", "tokens/s", "GFLOP/s of the model", "share of the peak", "peak memory, MB", "parameters"]
     return _table(head, lines)
 
 
-def quality(records: Sequence[Record]) -> list[str]:
-    """Equal weights, equal outputs: BLEU on the test sentences, and how many are OpenNMT-py's very words."""
+def quality_table(records: Sequence[Record]) -> list[str]:
+    """Return BLEU on the test sentences, and how many outputs are identical to OpenNMT-py's."""
     lines = []
     for record in records:
         row = BY_NAME[record["row"]]
@@ -143,47 +136,44 @@ def quality(records: Sequence[Record]) -> list[str]:
     if not lines:
         return []
     return [
-        "CTranslate2 divides a beam's log-probability by its length, the others by Wu's length penalty, so"
-        " its beams differ; its weights are in bytes. Threads: within a product, or workers x threads.",
+        "CTranslate2 divides a hypothesis's log-probability by its length, the others by Wu's length penalty, so its"
+        " beams differ; its weights are int8. Threads: within a product, or workers x threads.",
         "",
-        *_table(["what", "who", "BLEU", "same as OpenNMT-py", "threads"], lines),
+        *_table(["measurement", "system", "BLEU", "same as OpenNMT-py", "threads"], lines),
     ]
 
 
-def memory(records: Sequence[Record]) -> list[str]:
-    """Peak memory of training model R beside OpenNMT-py's."""
+def memory_sentence(records: Sequence[Record]) -> list[str]:
+    """Return the peak memory of training model R next to OpenNMT-py's."""
     for record in records:
         if record["row"] == "train-R":
-            ours, theirs = (
-                max(r[system]["peak_rss_mb"] for r in record["rounds"]) for system in ("heedful", "onmt")
-            )
-            met = "yes" if ours <= theirs / 2 else "no"
+            ours, theirs = (max(r[system]["peak_rss_mb"] for r in record["rounds"]) for system in ("heedful", "onmt"))
+            reached = "yes" if ours <= theirs / 2 else "no"
             return [
-                f"Training model R holds {ours:,.0f} MB at most, OpenNMT-py {theirs:,.0f} MB:"
-                f" {ours / theirs:.2f} of it (wanted: at most 0.5; met: {met})."
+                f"Peak memory of training model R: heedful {ours:,.0f} MB, OpenNMT-py {theirs:,.0f} MB, ratio"
+                f" {ours / theirs:.2f} (target: at most 0.5; reached: {reached})."
             ]
     return []
 
 
-def short(records: Sequence[Record]) -> list[str]:
-    """Rows below what we want, and what their profile says."""
+def missed_targets(records: Sequence[Record]) -> list[str]:
+    """Return the rows below their target, with the explanation."""
     lines = []
     for record in records:
         row = BY_NAME[record["row"]]
-        for ours, peer, wanted in row.pairs:
-            found = ratio(record, peer, ours).middle
-            if wanted is not None and found < wanted:
-                beside = f"{row.title}, beside {NAMES[peer]}"
-                lines.append(
-                    f"- **{beside}: {found:.2f}x of {wanted:g}x.** {row.why or 'Not yet looked into'}."
-                )
+        for variant, peer, target in row.pairs:
+            ratio = speed_ratio(record, peer, variant).median
+            if target is not None and ratio < target:
+                comparison = f"{row.title}, against {NAMES[peer]}"
+                explanation = row.explanation or "Not yet investigated"
+                lines.append(f"- **{comparison}: {ratio:.2f}x, target {target:g}x.** {explanation}.")
     return lines
 
 
-OWN = (
-    "In the rows of our own model we write with a smaller recurrent model of ours (`speed/own.toml`),"
-    " CTranslate2 with model T as OpenNMT-py learnt it in three epochs: BLEU stands below. It compares speed;"
-    " how good T becomes with more epochs was not tried."
+OWN_MODEL_NOTE = (
+    "In the rows of our own model, heedful decodes with a smaller recurrent model (`speed/own.toml`) and CTranslate2"
+    " with model T as OpenNMT-py trained it in three epochs; BLEU is below. These rows compare speed; how good T"
+    " becomes with more epochs was not tried."
 )
 
 
@@ -191,24 +181,24 @@ def _section(title: str, lines: Sequence[str]) -> str:
     return "\n".join([f"## {title}", "", *lines]) if lines else ""
 
 
-def document(records: Sequence[Record], versions: Mapping[str, str], growth: str = "") -> str:
-    """The whole of RESULTS.md."""
+def make_document(records: Sequence[Record], versions: Mapping[str, str], growth: str = "") -> str:
+    """Return the text of RESULTS.md."""
     last = max(records, key=lambda record: str(record["when"]))
-    whom = ", ".join(f"{name} {number}" for name, number in versions.items())
+    packages = ", ".join(f"{name} {number}" for name, number in versions.items())
     parts = [
-        "# Speed beside JoeyNMT, OpenNMT-py and CTranslate2",
-        f"Measured by `make bench` on {last['when'][:10]} at commit {last['commit']} (a row's own commit"
-        f" stands beside it), {last['machine']}, {last['threads']} threads. {whom}.",
-        "Multi30k en-de, the same 8,000 pieces and sizes for everybody (models R and T: `speed/sizes.py`)."
-        " Everybody runs in turn, round after round; a ratio belongs to one round. To write, all have the"
-        " weights that OpenNMT-py learnt; text goes in and detokenised text comes out, start-up not counted.",
-        OWN if any(BY_NAME[record["row"]].own for record in records) else "",
-        "\n".join(ratios(records)),
+        "# Speed next to JoeyNMT, OpenNMT-py and CTranslate2",
+        f"Measured by `make bench` on {last['when'][:10]} at commit {last['commit']} (each row has its own commit),"
+        f" {last['machine']}, {last['threads']} threads. {packages}.",
+        "Multi30k en-de, the same 8,000 subwords and model sizes for all systems (models R and T: `speed/sizes.py`)."
+        " The systems are measured in turn, round by round; a ratio is taken within one round. For decoding, all"
+        " systems use the weights that OpenNMT-py trained; time is from text to detokenized text, without start-up.",
+        OWN_MODEL_NOTE if any(BY_NAME[record["row"]].own_model for record in records) else "",
+        "\n".join(ratio_table(records)),
         "![ratios](results.png)",
-        "\n".join(memory(records)),
-        _section("Where we fall short, and why", short(records)),
-        _section("Training: share of the machine", shares(records)),
-        _section("Writing: equal weights, equal outputs", quality(records)),
+        "\n".join(memory_sentence(records)),
+        _section("Missed targets, and why", missed_targets(records)),
+        _section("Training: share of the machine", utilization_table(records)),
+        _section("Decoding: equal weights, equal outputs", quality_table(records)),
         growth,
     ]
     return "\n\n".join(part for part in parts if part) + "\n"

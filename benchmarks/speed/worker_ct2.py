@@ -1,6 +1,6 @@
-"""CTranslate2 with OpenNMT-py's weights of model T; it lives in OpenNMT-py's environment.
+"""Worker for CTranslate2 with OpenNMT-py's weights of model T; runs in OpenNMT-py's environment.
 
-Only the process that converts the weights imports torch: nobody else's threads shall wait beside it.
+Only the process that converts the weights imports torch, so that no other threads spin next to CTranslate2's.
 """
 
 from __future__ import annotations
@@ -11,69 +11,69 @@ import time
 from pathlib import Path
 
 import ctranslate2
-import places
+import paths
 import sizes
-from pieces import Pieces
-from protocol import Command, Worker
+from protocol import Message, Worker
+from subwords import SubwordTokenizer
 
 
 class CTranslate2(Worker):
     def __init__(self) -> None:
         super().__init__()
-        self.pieces = Pieces()
-        self.opened: dict[tuple[str, str, int, int], ctranslate2.Translator] = {}
+        self.tokenizer = SubwordTokenizer()
+        self.loaded: dict[tuple[str, str, int, int], ctranslate2.Translator] = {}
 
     def do_decode(
         self,
         model: str,
-        how: str,
+        method: str,
         sentences: int,
         threads: int = 1,
         workers: int = 1,
         precision: str = "int8",
-        split: str = places.TEST,
-    ) -> Command:
-        """`threads` for each of `workers` that share the batches."""
+        split: str = paths.TEST,
+    ) -> Message:
+        """Decode with `workers` that share the batches, each with `threads`."""
         translator = self._translator(model, precision, threads, workers)
-        lines = places.lines(split, places.SOURCE, sentences)
-        more = {"beam_size": 5 if how == "beam5" else 1, "max_decoding_length": sizes.LONGEST}
-        begun = time.perf_counter()
-        if how == "single":
-            found = [translator.translate_batch(self.pieces.cut([line]), **more)[0] for line in lines]
+        lines = paths.read_lines(split, paths.SOURCE, sentences)
+        options = {"beam_size": 5 if method == "beam5" else 1, "max_decoding_length": sizes.MAX_LENGTH}
+        started = time.perf_counter()
+        if method == "single":
+            results = [translator.translate_batch(self.tokenizer.split([line]), **options)[0] for line in lines]
         else:
-            rows = self.pieces.cut(lines)
-            found = translator.translate_batch(rows, max_batch_size=sizes.BATCH, **more)
-        outputs = [self.pieces.join(best.hypotheses[0]) for best in found]
-        return {"seconds": time.perf_counter() - begun, "outputs": outputs}
+            rows = self.tokenizer.split(lines)
+            results = translator.translate_batch(rows, max_batch_size=sizes.DECODING_BATCH, **options)
+        outputs = [self.tokenizer.join(best.hypotheses[0]) for best in results]
+        return {"seconds": time.perf_counter() - started, "outputs": outputs}
 
     def _translator(self, model: str, precision: str, threads: int, workers: int) -> ctranslate2.Translator:
         key = (model, precision, threads, workers)
-        if key not in self.opened:
-            self.opened.clear()  # threads of another one would spin beside it
-            folder = places.for_ctranslate2(model, precision)
-            made, given = folder / "model.bin", places.checkpoint(model)
-            if not made.is_file() or made.stat().st_mtime < given.stat().st_mtime:
-                call = [sys.executable, __file__, str(given), str(folder), precision]
-                subprocess.run(call, check=True, stdout=sys.stderr)
-            self.opened[key] = ctranslate2.Translator(
+        if key not in self.loaded:
+            self.loaded.clear()  # threads of another translator would spin next to it
+            folder = paths.ctranslate2_folder(model, precision)
+            model_file, checkpoint = folder / "model.bin", paths.checkpoint(model)
+            if not model_file.is_file() or model_file.stat().st_mtime < checkpoint.stat().st_mtime:
+                command = [sys.executable, __file__, str(checkpoint), str(folder), precision]
+                subprocess.run(command, check=True, stdout=sys.stderr)
+            self.loaded[key] = ctranslate2.Translator(
                 str(folder),
                 device="cpu",
                 compute_type=precision,
                 inter_threads=workers,
                 intra_threads=threads,
             )
-        return self.opened[key]
+        return self.loaded[key]
 
 
-def convert(given: Path, folder: Path, precision: str) -> None:
+def convert(checkpoint: Path, folder: Path, precision: str) -> None:
     import argparse
 
     import torch
 
-    torch.serialization.add_safe_globals([argparse.Namespace, set])  # the options beside the weights
-    kind = None if precision == "float32" else precision
-    converter = ctranslate2.converters.OpenNMTPyConverter(str(given))
-    converter.convert(str(folder), quantization=kind, force=True)
+    torch.serialization.add_safe_globals([argparse.Namespace, set])  # the file contains options too
+    quantization = None if precision == "float32" else precision
+    converter = ctranslate2.converters.OpenNMTPyConverter(str(checkpoint))
+    converter.convert(str(folder), quantization=quantization, force=True)
 
 
 if __name__ == "__main__":

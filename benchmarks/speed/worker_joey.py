@@ -1,8 +1,8 @@
-"""JoeyNMT 2.3.0 in its own environment, driven through its own training loop and `predict`.
+"""Worker for JoeyNMT 2.3.0 in its own environment, with its own training loop and `predict`.
 
-To write, it gets OpenNMT-py's weights of model R. Its equations lack three small things for that: a bias in
-the query's projection, one in the output matrix, and an attentional vector without a tanh. They are put into
-the built model; and the source gets no end token. None of it changes what a step costs.
+For decoding it gets OpenNMT-py's weights of model R. Its equations lack three things for that: a bias in the query
+projection, one in the output layer, and an attentional vector without a tanh. They are added to the built model, and
+the source gets no end token. None of this changes the cost of a step.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from pathlib import Path
 from typing import Any
 
 import joeynmt.training
-import places
+import paths
 import sizes
 import torch
 from joeynmt.config import parse_global_args
 from joeynmt.data import load_data
 from joeynmt.model import build_model
 from joeynmt.prediction import predict
-from pieces import Pieces
-from protocol import Clock, Command, Worker
+from protocol import Clock, Message, Worker
 from sizes import R, T
+from subwords import SubwordTokenizer
 from torch import nn
 
-SEARCH = {
-    "greedy": {"beam_size": 1, "batch_size": sizes.BATCH},
-    "beam5": {"beam_size": 5, "beam_alpha": 1.0, "batch_size": sizes.BATCH},
+DECODING = {
+    "greedy": {"beam_size": 1, "batch_size": sizes.DECODING_BATCH},
+    "beam5": {"beam_size": 5, "beam_alpha": 1.0, "batch_size": sizes.DECODING_BATCH},
     "single": {"beam_size": 1, "batch_size": 1},
 }
 
 
 def _side(kind: str, side: str) -> dict[str, Any]:
-    """The encoder or the decoder of a model."""
+    """Return the configuration of the encoder or the decoder."""
     if kind == "T":
         return {
             "type": "transformer",
@@ -70,10 +70,10 @@ def _side(kind: str, side: str) -> dict[str, Any]:
 
 
 def configuration(model: str, folder: Path) -> dict[str, Any]:
-    """Its YAML file, as a dict."""
+    """Return JoeyNMT's configuration file as a dict."""
 
     def language(name: str) -> dict[str, Any]:
-        return {"lang": name, "level": "word", "lowercase": False, "voc_file": str(places.VOCABULARY)}
+        return {"lang": name, "level": "word", "lowercase": False, "voc_file": str(paths.VOCABULARY)}
 
     return {
         "name": model,
@@ -81,27 +81,27 @@ def configuration(model: str, folder: Path) -> dict[str, Any]:
         "use_cuda": False,
         "random_seed": 1,
         "data": {
-            "train": str(places.DATA / "train.pieces"),
-            "dev": str(places.DATA / "val.pieces"),
+            "train": str(paths.DATA / "train.subwords"),
+            "dev": str(paths.DATA / "val.subwords"),
             "dataset_type": "plain",
-            "src": language(places.SOURCE),
-            "trg": language(places.TARGET),
+            "src": language(paths.SOURCE),
+            "trg": language(paths.TARGET),
         },
         "training": {
             "optimizer": "adam",
-            "learning_rate": sizes.RATE,
-            "scheduling": "exponential",  # it wants one; its torch-made plateau asks for what torch dropped
+            "learning_rate": sizes.LEARNING_RATE,
+            "scheduling": "exponential",  # required; its plateau scheduler uses an argument that torch removed
             "decrease_factor": 1.0,
-            "clip_grad_norm": sizes.CLIP,
+            "clip_grad_norm": sizes.GRAD_CLIP,
             "normalization": "tokens",
             "batch_type": "sentence",
-            "batch_size": sizes.SENTENCES,
+            "batch_size": sizes.BATCH_SENTENCES,
             "shuffle": True,
             "epochs": 10**6,
             "logging_freq": 100,
             "validation_freq": 10**9,
         },
-        "testing": {"max_output_length": sizes.LONGEST, "min_output_length": 0},
+        "testing": {"max_output_length": sizes.MAX_LENGTH, "min_output_length": 0},
         "model": {
             "initializer": "xavier_uniform",
             "tied_embeddings": False,
@@ -115,81 +115,77 @@ def configuration(model: str, folder: Path) -> dict[str, Any]:
 class JoeyNMT(Worker):
     def __init__(self) -> None:
         super().__init__()
-        self.pieces = Pieces()
+        self.tokenizer = SubwordTokenizer()
 
-    def learn(self, model: str, threads: int, clock: Clock) -> None:
+    def run_training(self, model: str, threads: int, clock: Clock) -> None:
         torch.set_num_threads(threads)
-        step = joeynmt.training.TrainManager._train_step
-        begun = False
+        train_step = joeynmt.training.TrainManager._train_step
+        started = False
 
-        def watched(manager: Any, batch: Any) -> Any:
-            nonlocal begun
-            if begun:  # the step before is done
-                clock.between()
-            begun = True
-            clock.more["parameters"] = sum(p.numel() for p in manager.model.parameters())
-            clock.saw(int(batch.ntokens))
-            return step(manager, batch)
+        def counted_step(manager: Any, batch: Any) -> Any:
+            nonlocal started
+            if started:  # the step before has ended
+                clock.on_step_end()
+            started = True
+            clock.extra["parameters"] = sum(p.numel() for p in manager.model.parameters())
+            clock.count_tokens(int(batch.ntokens))
+            return train_step(manager, batch)
 
-        joeynmt.training.TrainManager._train_step = watched
-        folder = places.SCRATCH / f"joey-{model}-{os.getpid()}"
+        joeynmt.training.TrainManager._train_step = counted_step
+        folder = paths.SCRATCH / f"joey-{model}-{os.getpid()}"
         folder.mkdir(parents=True, exist_ok=True)
         joeynmt.training.train(rank=0, world_size=0, cfg=configuration(model, folder), skip_test=True)
 
     @functools.cached_property
-    def _reader(self) -> tuple[Any, Any, Any]:
-        """The model with the given weights, an empty data set to put lines into, and all options."""
-        folder = places.SCRATCH / "joey"
+    def _model(self) -> tuple[Any, Any, Any]:
+        """Return the model with OpenNMT-py's weights, an empty data set for lines, and all options."""
+        folder = paths.SCRATCH / "joey"
         args = parse_global_args(configuration("R", folder), rank=0, mode="train")
         source, target, _, _, stream = load_data(cfg=args.data, datasets=["stream"])
         model = build_model(args.model, src_vocab=source, trg_vocab=target)
-        load(model, torch.load(places.checkpoint("R"), map_location="cpu"))
-        stream.sequence_encoder[places.SOURCE] = lambda rows, **_: source.sentences_to_ids(
-            rows, bos=False, eos=False
-        )
+        load_weights(model, torch.load(paths.checkpoint("R"), map_location="cpu"))
+        stream.sequence_encoder[paths.SOURCE] = lambda rows, **_: source.sentences_to_ids(rows, bos=False, eos=False)
         return model.eval(), stream, args
 
-    def do_decode(
-        self, model: str, how: str, sentences: int, threads: int = 2, split: str = places.TEST
-    ) -> Command:
-        assert model == "R", "only model R is decoded here"
+    def do_decode(self, model: str, method: str, sentences: int, threads: int = 2, split: str = paths.TEST) -> Message:
+        assert model == "R", "only model R can be decoded"
         torch.set_num_threads(threads)
-        reader, stream, args = self._reader
-        lines = places.lines(split, places.SOURCE, sentences)
-        begun = time.perf_counter()
+        joey, stream, args = self._model
+        lines = paths.read_lines(split, paths.SOURCE, sentences)
+        started = time.perf_counter()
         stream.reset_cache()
-        for row in self.pieces.cut(lines):
+        for row in self.tokenizer.split(lines):
             stream.set_item(" ".join(row))
         *_, tokens, _, _ = predict(
-            model=reader,
+            model=joey,
             data=stream,
             device=args.device,
             n_gpu=0,
             normalization="none",
-            args=args.test._replace(**SEARCH[how]),
+            args=args.test._replace(**DECODING[method]),
             autocast=args.autocast,
         )
-        outputs = [self.pieces.join([t for t in row if t != "</s>"]) for row in tokens]
-        return {"seconds": time.perf_counter() - begun, "outputs": outputs}
+        outputs = [self.tokenizer.join([t for t in row if t != "</s>"]) for row in tokens]
+        return {"seconds": time.perf_counter() - started, "outputs": outputs}
 
 
-def load(model: Any, checkpoint: dict[str, Any]) -> None:
-    """OpenNMT-py's weights of model R under JoeyNMT's names."""
+def load_weights(model: Any, checkpoint: dict[str, Any]) -> None:
+    """Load OpenNMT-py's weights of model R under JoeyNMT's names."""
     theirs, last = checkpoint["model"], checkpoint["generator"]
     table = "embeddings.make_embedding.emb_luts.0.weight"
-    names = {"<pad>": "<blank>"}
+    specials = {"<pad>": "<blank>"}
 
-    def rows(vocabulary: Any, side: str) -> torch.Tensor:
+    def match_ids(vocabulary: Any, side: str) -> torch.Tensor:
         number = {word: i for i, word in enumerate(checkpoint["vocab"][side])}
-        return torch.tensor([number[names.get(word, word)] for word in vocabulary._itos])
+        return torch.tensor([number[specials.get(word, word)] for word in vocabulary._itos])
 
-    source, target = rows(model.src_vocab, "src"), rows(model.trg_vocab, "tgt")
+    source, target = match_ids(model.src_vocab, "src"), match_ids(model.trg_vocab, "tgt")
     decoder = model.decoder
     decoder.attention.query_layer = nn.Linear(R.decoder, R.attention)
     decoder.output_layer = nn.Linear(R.decoder, len(target))
     decoder.activation = nn.Identity()
-    out = theirs["decoder.attn.linear_out.weight"]  # over [context; state]; here it is over [state; context]
-    found = {
+    out = theirs["decoder.attn.linear_out.weight"]  # over [context; state]; JoeyNMT's is over [state; context]
+    converted = {
         "src_embed.lut.weight": theirs[f"encoder.{table}"][source],
         "trg_embed.lut.weight": theirs[f"decoder.{table}"][target],
         **{name: weight for name, weight in theirs.items() if name.startswith("encoder.rnn.")},
@@ -207,7 +203,7 @@ def load(model: Any, checkpoint: dict[str, Any]) -> None:
         "decoder.output_layer.weight": last["weight"][target],
         "decoder.output_layer.bias": last["bias"][target],
     }
-    model.load_state_dict(found)
+    model.load_state_dict(converted)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Every error a user can cause: what is wrong, where, and what would be right."""
+"""Every error that a user can cause; messages say what happened, where, and what to do."""
 
 from __future__ import annotations
 
@@ -8,60 +8,68 @@ from typing import NamedTuple
 
 
 class HeedfulError(Exception):
-    """Base of all of them. The command line prints the message and exits with 2, without a traceback."""
+    """Base of all errors of this package; the command line prints the message and exits with status 2."""
 
 
-class Mistake(NamedTuple):
-    """One thing wrong with a recipe: the file or the command line, the section, and what would be right."""
+class Problem(NamedTuple):
+    """One problem of a recipe: the file or override it is in, the section, and a sentence."""
 
-    where: str
+    source: str
     section: str
     text: str
 
 
 class ConfigError(HeedfulError):
-    """A recipe or an override that cannot be used. Carries every mistake, not only the first.
+    """A recipe or an override that cannot be used; it carries every problem, not only the first.
 
-    >>> print(ConfigError([Mistake("recipe.toml", "model.attention", "scroe: no such setting")]))
+    >>> print(ConfigError([Problem("recipe.toml", "model.attention", "scroe: no such setting")]))
     recipe.toml [model.attention] cannot be used:
       - scroe: no such setting
     """
 
-    def __init__(self, mistakes: Sequence[Mistake]) -> None:
-        self.mistakes = tuple(mistakes)
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
         blocks: dict[str, list[str]] = {}
-        for where, section, text in mistakes:
-            blocks.setdefault(f"{where} [{section}]" if section else where, []).append(f"  - {text}")
+        for source, section, text in problems:
+            blocks.setdefault(f"{source} [{section}]" if section else source, []).append(f"  - {text}")
         lines = [line for head, texts in blocks.items() for line in (f"{head} cannot be used:", *texts)]
         super().__init__("\n".join(lines))
 
 
 class ShapeError(HeedfulError):
-    """Tensors or sizes that do not fit one another; the message names both sides."""
+    """Tensors or sizes that do not match; the message names both."""
 
 
 class DataError(HeedfulError):
-    """A data file that is missing, broken or empty; the message names file and line."""
+    """A data file or an input that is missing, malformed or empty; the message names file and line."""
 
 
 class WorldError(HeedfulError):
-    """A world asked for something it cannot make."""
+    """A request for generated data that cannot be fulfilled."""
 
 
 class ModelError(HeedfulError):
-    """A model folder that is missing, incomplete, damaged or of another format."""
+    """A model folder that is missing, incomplete, damaged or of an unknown format."""
 
 
 class TrainingError(HeedfulError):
-    """Training that cannot start or go on."""
+    """Training that cannot start or continue."""
+
+
+class TrainingStopped(TrainingError):  # noqa: N818 - requested by the user
+    """Training that the user stopped; the same command resumes it."""
 
 
 class TraceError(HeedfulError):
-    """A trace file that cannot be read or drawn."""
+    """A trace that cannot be read, drawn or exported."""
+
+
+class PluginError(HeedfulError):
+    """A name that is not registered, or a plugin that cannot be loaded."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The help that follows "no such ...": the closest known name if one is close, then all of them.
+    """Return the hint that follows "no such ...": the closest known name, if one is close, then all names.
 
     >>> nearest("aditive", ["additive", "dot"])
     'did you mean "additive"? known: additive, dot'

@@ -1,38 +1,53 @@
-/** The page: its state, its keys, and what is drawn for them. */
-import { joined, NOTHING, siteVerdict, type Verdict } from "./check";
+/** The page: its state, its keys, and what is drawn. */
+import { mergeErrors, NO_ERRORS, siteErrors, type Errors } from "./check";
 import { draw, h, type Children, type Element as Drawn } from "./dom";
-import { dark, light } from "./light";
+import { clearHighlight, highlight } from "./highlight";
 import { FIGURES, VIEWS, format, parse, type State, type View } from "./link";
-import { reveal, together } from "./scroll";
+import { reveal, syncScroll } from "./scroll";
 import { Arrays } from "./tensor";
-import { byWord, clamp, faster, last, pause, place, tickOf, type Line } from "./tick";
+import {
+  changeSpeed,
+  clampTick,
+  lastTick,
+  moveSteps,
+  positionAt,
+  tickAt,
+  tickDelay,
+  type Timeline,
+} from "./timeline";
 import type { Trace } from "./trace";
-import { walkable, type Painter, type Pick, type Ui } from "./ui";
+import { walkableSites, type Painter, type Pick, type Ui } from "./ui";
 import { alignment } from "./views/alignment";
+import { counterfactuals } from "./views/counterfactuals";
+import { header } from "./views/header";
 import { help } from "./views/help";
 import { history } from "./views/history";
 import { photo } from "./views/photo";
-import { top } from "./views/top";
 import { walk } from "./views/walk";
-import { whatIf } from "./views/whatif";
 
-const NAMES: Record<View, string> = {
+const VIEW_LABELS: Record<View, string> = {
   walk: "Walk",
   alignment: "Alignment",
   "what-if": "What-if",
   photo: "Photo",
   history: "History",
 };
-const MAKERS: Record<View, (ui: Ui) => Children> = { walk, alignment, "what-if": whatIf, photo, history };
+const VIEW_FUNCTIONS: Record<View, (ui: Ui) => Children> = {
+  walk,
+  alignment,
+  "what-if": counterfactuals,
+  photo,
+  history,
+};
 
 export class App {
   private readonly arrays: Arrays;
-  private readonly line: Line;
+  private readonly timeline: Timeline;
   private readonly focused = new Map<string, readonly [number, number]>();
   private painters = new Map<string, Painter>();
   private picks = new Map<string, Pick>();
   private state: State;
-  private verdict: Verdict | null = null;
+  private errors: Errors | null = null;
   private timer: number | undefined;
 
   constructor(
@@ -40,68 +55,68 @@ export class App {
     private readonly trace: Trace,
   ) {
     this.arrays = new Arrays(trace);
-    this.line = { steps: trace.steps.length, stages: walkable(trace).length > 0 ? 5 : 1 };
-    this.state = this.fitting(parse(location.hash || (root.dataset.start ?? "")));
+    this.timeline = { steps: trace.steps.length, stages: walkableSites(trace).length > 0 ? 5 : 1 };
+    this.state = this.validState(parse(location.hash || (root.dataset.start ?? "")));
   }
 
   start(): void {
     this.draw();
     addEventListener("hashchange", () => {
-      this.state = this.fitting(parse(location.hash));
+      this.state = this.validState(parse(location.hash));
       this.draw();
     });
     document.addEventListener("keydown", (event) => this.key(event));
     for (const type of ["mouseover", "focusin"] as const) {
-      this.root.addEventListener(type, (event) => light(this.root, event.target));
+      this.root.addEventListener(type, (event) => highlight(this.root, event.target));
     }
-    this.root.addEventListener("mouseleave", dark);
-    together(this.root);
+    this.root.addEventListener("mouseleave", clearHighlight);
+    syncScroll(this.root);
     this.root.addEventListener("click", (event) => this.click(event));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.paint());
     void this.compute();
   }
 
-  /** What is asked for, as far as this trace has it. */
-  private fitting(state: State): State {
-    const known = this.trace.sites.some((looks) => looks.site === state.site);
+  /** The state with everything that this trace does not have reset. */
+  private validState(state: State): State {
+    const known = this.trace.sites.some((record) => record.site === state.site);
     const view = this.views().includes(state.view) ? state.view : "walk";
-    return { ...state, view, tick: clamp(this.line, state.tick), site: known ? state.site : null };
+    return { ...state, view, tick: clampTick(this.timeline, state.tick), site: known ? state.site : null };
   }
 
-  /** A photograph is there only where a picture was read, a history where one was. */
+  /** Photo needs an image, History a recommender; the other views are always there. */
   private views(): View[] {
-    const there: Partial<Record<View, boolean>> = {
+    const available: Partial<Record<View, boolean>> = {
       photo: this.trace.source.image != null,
-      history: this.trace.sites.some((looks) => looks.kind === "history"),
+      history: this.trace.sites.some((record) => record.kind === "history"),
     };
-    return VIEWS.filter((view) => there[view] ?? true);
+    return VIEWS.filter((view) => available[view] ?? true);
   }
 
-  /** One site after the other, so that the page can be used meanwhile. */
+  /** Recompute site by site, so that the page stays responsive. */
   private async compute(): Promise<void> {
-    let verdict = NOTHING;
-    for (const looks of this.trace.sites) {
+    let errors = NO_ERRORS;
+    for (const record of this.trace.sites) {
       await new Promise((done) => setTimeout(done));
-      verdict = joined(verdict, siteVerdict(this.trace, this.arrays, looks));
+      errors = mergeErrors(errors, siteErrors(this.trace, this.arrays, record));
     }
-    this.verdict = verdict;
+    this.errors = errors;
     this.draw();
   }
 
   private readonly go = (change: Partial<State>): void => {
     const before = this.state;
-    this.state = this.fitting({ ...before, ...change });
-    this.remember(before.view !== this.state.view);
+    this.state = this.validState({ ...before, ...change });
+    this.updateAddress(before.view !== this.state.view);
     this.draw();
   };
 
-  /** The address follows; a page inside a notebook may have none of its own. */
-  private remember(visited: boolean): void {
+  /** Write the state to the address; a page inside a notebook may have none. */
+  private updateAddress(push: boolean): void {
     try {
-      if (visited) window.history.pushState(null, "", format(this.state));
+      if (push) window.history.pushState(null, "", format(this.state));
       else window.history.replaceState(null, "", format(this.state));
     } catch {
-      // the state is kept by the page alone
+      // the state is kept in memory only
     }
   }
 
@@ -109,35 +124,35 @@ export class App {
     clearTimeout(this.timer);
     this.timer = undefined;
     if (on) {
-      if (this.state.tick === last(this.line)) this.go({ tick: 0 });
-      this.wait();
+      if (this.state.tick === lastTick(this.timeline)) this.go({ tick: 0 });
+      this.scheduleTick();
     }
     this.draw();
   };
 
-  private wait(): void {
+  private scheduleTick(): void {
     this.timer = window.setTimeout(() => {
       this.go({ tick: this.state.tick + 1 });
-      if (this.state.tick === last(this.line)) this.play(false);
-      else this.wait();
-    }, pause(this.state.speed));
+      if (this.state.tick === lastTick(this.timeline)) this.play(false);
+      else this.scheduleTick();
+    }, tickDelay(this.state.speed));
   }
 
-  // what is drawn
+  // drawing
 
   private ui(): Ui {
     return {
       trace: this.trace,
       arrays: this.arrays,
       state: this.state,
-      line: this.line,
+      timeline: this.timeline,
       playing: this.timer !== undefined,
-      verdict: this.verdict,
+      errors: this.errors,
       focused: (grid) => this.focused.get(grid) ?? [0, 0],
       go: this.go,
       play: this.play,
-      picks: (grid, pick) => this.picks.set(grid, pick),
-      paint: (id, painter) => this.painters.set(id, painter),
+      onPick: (grid, pick) => this.picks.set(grid, pick),
+      onPaint: (id, painter) => this.painters.set(id, painter),
     };
   }
 
@@ -145,22 +160,26 @@ export class App {
     this.painters = new Map();
     this.picks = new Map();
     const ui = this.ui();
-    dark();
+    clearHighlight();
     draw(
       this.root,
-      h("a", { class: "skip", href: "#main", onclick: (event: Event) => this.skip(event) }, "To the figure"),
-      top(ui),
+      h(
+        "a",
+        { class: "skip", href: "#main", onclick: (event: Event) => this.skip(event) },
+        "Skip to the figure",
+      ),
+      header(ui),
       this.tabs(),
       h(
         "main",
         { id: "main", tabindex: -1, "data-view": this.state.view },
-        h("div", { class: `view ${this.state.view}` }, MAKERS[this.state.view](ui)),
+        h("div", { class: `view ${this.state.view}` }, VIEW_FUNCTIONS[this.state.view](ui)),
       ),
       help(),
     );
     this.paint();
     reveal(this.root);
-    if (document.activeElement !== null) light(this.root, document.activeElement);
+    if (document.activeElement !== null) highlight(this.root, document.activeElement);
   }
 
   private skip(event: Event): void {
@@ -183,13 +202,13 @@ export class App {
               this.show(view);
             },
           },
-          NAMES[view],
+          VIEW_LABELS[view],
         ),
       ),
       h(
         "button",
         { type: "button", id: "help-button", class: "help", onclick: () => this.help() },
-        h("span", {}, "Keys and help"),
+        h("span", {}, "Help"),
         h("kbd", { "aria-hidden": "true" }, "?"),
       ),
     );
@@ -232,7 +251,7 @@ export class App {
     if (this.gridKey(event, target) || this.plainKey(event, target)) event.preventDefault();
   }
 
-  /** Arrows inside a figure go from cell to cell. */
+  /** Arrow keys move between the cells of a figure. */
   private gridKey(event: KeyboardEvent, target: Element): boolean {
     const grid = target.closest<HTMLElement>("[data-grid]");
     if (grid === null || event.shiftKey) return false;
@@ -279,30 +298,31 @@ export class App {
       p: () => this.show("photo"),
       h: () => this.show("history"),
     };
-    const act =
+    const action =
       always[event.key.toLowerCase()] ?? (state.view === "walk" ? this.walkKey(event, target) : undefined);
-    act?.();
-    return act !== undefined;
+    action?.();
+    return action !== undefined;
   }
 
   private walkKey(event: KeyboardEvent, target: Element): (() => void) | undefined {
-    const { line } = this;
+    const { timeline } = this;
     const { tick, speed } = this.state;
     if (event.key === " ")
       return target.closest("button,a,summary") ? undefined : () => this.play(this.timer === undefined);
     if (/^[1-5]$/.test(event.key))
-      return () => this.go({ tick: tickOf(line, place(line, tick).step, Number(event.key) - 1) });
-    const word = event.shiftKey;
-    const to: Record<string, number> = {
-      ArrowLeft: word ? byWord(line, tick, -1) : tick - 1,
-      ArrowRight: word ? byWord(line, tick, 1) : tick + 1,
+      return () =>
+        this.go({ tick: tickAt(timeline, positionAt(timeline, tick).step, Number(event.key) - 1) });
+    const byStep = event.shiftKey;
+    const targets: Record<string, number> = {
+      ArrowLeft: byStep ? moveSteps(timeline, tick, -1) : tick - 1,
+      ArrowRight: byStep ? moveSteps(timeline, tick, 1) : tick + 1,
       Home: 0,
-      End: last(line),
+      End: lastTick(timeline),
     };
-    const next = to[event.key];
+    const next = targets[event.key];
     if (next !== undefined) return () => this.go({ tick: next });
-    if (event.key === "+" || event.key === "=") return () => this.go({ speed: faster(speed, 1) });
-    if (event.key === "-") return () => this.go({ speed: faster(speed, -1) });
+    if (event.key === "+" || event.key === "=") return () => this.go({ speed: changeSpeed(speed, 1) });
+    if (event.key === "-") return () => this.go({ speed: changeSpeed(speed, -1) });
     return undefined;
   }
 }

@@ -1,200 +1,221 @@
-/** What the page computes again from the trace alone, and how far it is from what was recorded. */
-import { apart, dot, mixture, placed, type Attention, type Extra } from "./maths";
+/** Recomputes scores, weights and contexts from the trace alone and compares them with the recorded ones. */
+import {
+  dot,
+  maxDifference,
+  weightedSum,
+  weightsFromScores,
+  type AttentionSettings,
+  type Extras,
+} from "./equations";
 import type { Arrays } from "./tensor";
-import type { Looks, Trace } from "./trace";
+import type { SiteRecord, Trace } from "./trace";
 
 export const TOLERANCE = 1e-4; // a larger difference is shown in red
 
-export const DEFAULTS: Attention = {
+export const DEFAULT_SETTINGS: AttentionSettings = {
   score: "",
-  normaliser: "softmax",
+  normalizer: "softmax",
   placement: "global",
   heads: 0,
   bias: false,
   coverage: false,
   beta: 0.5,
   window: 10,
-  renormalise: false,
-  generate: "expectation",
+  renormalize: false,
+  hard_inference: "expectation",
 };
 
-type Settings = Record<string, unknown>;
+type Section = Record<string, unknown>;
 
-export function section(trace: Trace, name: "encoder" | "decoder" | "attention" | "classifier"): Settings {
-  return (trace.model.settings[name] ?? {}) as Settings;
+export function section(trace: Trace, name: "encoder" | "decoder" | "attention" | "classifier"): Section {
+  return (trace.model.settings[name] ?? {}) as Section;
 }
 
-/** The recipe's words for a site: Transformers and pointers look by plain softmax. */
-export function attentionOf(trace: Trace, looks: Looks): Attention {
-  if (looks.site === "copy") return { ...DEFAULTS, score: "general" };
-  if (looks.kind === "self" || section(trace, "decoder").kind === "transformer") {
-    return { ...DEFAULTS, score: "scaled-dot", heads: looks.heads };
+/** The settings of a site: Transformers and pointers have their own, the rest those of the recipe. */
+export function attentionSettings(trace: Trace, record: SiteRecord): AttentionSettings {
+  if (record.site === "copy") return { ...DEFAULT_SETTINGS, score: "general" };
+  if (record.kind === "self" || section(trace, "decoder").kind === "transformer") {
+    return { ...DEFAULT_SETTINGS, score: "scaled-dot", heads: record.heads };
   }
-  return { ...DEFAULTS, ...section(trace, "attention") };
+  return { ...DEFAULT_SETTINGS, ...section(trace, "attention") };
 }
 
-/** What asks, in words. */
-export function askerOf(trace: Trace): string {
-  if (trace.model.task === "recommend") return "the item in question";
+/** What the query vector is. */
+export function queryMeaning(trace: Trace): string {
+  if (trace.model.task === "recommend") return "the recommended item";
   if (trace.model.task === "classify") {
     const { query } = section(trace, "classifier") as { query?: string };
-    return query === "final" ? "the reader's last state" : "a learned vector";
+    return query === "final" ? "the encoder's final state" : "a learned vector";
   }
-  const { kind, order } = section(trace, "decoder") as { kind?: string; order?: string };
-  if (kind === "transformer" || kind === "conv") return "what the decoder has so far";
-  if (kind === "abs") return "the last words written";
-  if (kind === undefined) return "what asks";
-  return order?.startsWith("look") ? "the decoder's state before this word" : "the decoder's state";
+  const { kind, step_order } = section(trace, "decoder") as { kind?: string; step_order?: string };
+  if (kind === "transformer" || kind === "conv") return "the decoder's hidden state";
+  if (kind === "abs") return "the embeddings of the last words";
+  if (kind === undefined) return "the query";
+  return step_order?.startsWith("attend") ? "the decoder's previous state" : "the decoder's state";
 }
 
-const BY_HAND = ["set", "onehot", "zero", "uniform", "permute", "gold", "mask-head"];
+const WEIGHT_EDITS = ["set", "onehot", "zero", "uniform", "permute", "gold", "mask-head"];
 
-/** Were the weights of this site changed by hand at this step? An edit without a site is the alignment's. */
-export function edited(trace: Trace, looks: Looks, step: number): boolean {
+/** Whether the weights of a site were edited at a step; edits without a site are the alignment site's. */
+export function isEdited(trace: Trace, record: SiteRecord, step: number): boolean {
   return trace.edits.some(
     (edit) =>
-      BY_HAND.includes(edit.op) &&
-      (edit.site ?? trace.alignment) === looks.site &&
+      WEIGHT_EDITS.includes(edit.op) &&
+      (edit.site ?? trace.alignment_site) === record.site &&
       (edit.step == null || edit.step === step),
   );
 }
 
-/** What a query of this site may read. */
-export function allowed(trace: Trace, arrays: Arrays, looks: Looks, query: number): boolean[] {
-  const keys = trace.tensors[looks.weight]!.shape[2]!;
-  const mask = looks.mask == null ? null : arrays.get(looks.mask).data;
-  if (looks.kind === "pool" && looks.asks === "source") {
-    const ends = arrays.get("ends").data; // the last word of a sentence reads it, and nobody else
-    const first = ends.slice(0, query).lastIndexOf(1) + 1;
-    const own = (key: number) => ends[query] === 1 && first <= key && key <= query;
-    return Array.from({ length: keys }, (_, key) => (mask === null || mask[key] !== 0) && own(key));
+/** Which keys a query of a site may read. */
+export function allowedKeys(trace: Trace, arrays: Arrays, record: SiteRecord, query: number): boolean[] {
+  const keys = trace.tensors[record.weights]!.shape[2]!;
+  const keep = record.keep == null ? null : arrays.get(record.keep).data;
+  const allowed = (test: (key: number) => boolean): boolean[] =>
+    Array.from({ length: keys }, (_, key) => (keep === null || keep[key] !== 0) && test(key));
+  if (record.kind === "pool" && record.query_side === "source") {
+    // The last word of a sentence is its query, the sentence's words are the keys; other words have none.
+    const isEnd = arrays.get("sentence_ends").data;
+    const first = isEnd.slice(0, query).lastIndexOf(1) + 1;
+    return allowed((key) => isEnd[query] === 1 && first <= key && key <= query);
   }
-  const ahead = looks.kind === "self" && (looks.asks === "target" || trace.model.task === "read");
-  const last = looks.kind === "tape" ? query - 1 : ahead ? query : keys; // a tape holds what came before
-  return Array.from({ length: keys }, (_, key) => (mask === null || mask[key] !== 0) && key <= last);
+  if (record.kind === "tape") return allowed((key) => key < query);
+  const causal = record.kind === "self" && (record.query_side === "target" || trace.model.task === "read");
+  return allowed((key) => !causal || key <= query);
 }
 
-export function extraOf(arrays: Arrays, looks: Looks, query: number, head: number): Extra {
-  const found: Extra = {};
-  for (const name of ["centre", "sample"] as const) {
-    const tensor = looks.extra[name];
-    if (tensor !== undefined) found[name] = arrays.get(tensor).data[query * looks.heads + head]!;
+export function extrasAt(arrays: Arrays, record: SiteRecord, query: number, head: number): Extras {
+  const extras: Extras = {};
+  for (const name of ["center", "sample"] as const) {
+    const tensor = record.extras[name];
+    if (tensor !== undefined) extras[name] = arrays.get(tensor).data[query * record.heads + head]!;
   }
-  return found;
+  return extras;
 }
 
-/** The score of a tape's empty slot, which is no position; nothing where there is none. */
-function slotOf(arrays: Arrays, looks: Looks, query: number, head: number): number[] {
-  const tensor = looks.extra["slot"];
-  return tensor === undefined ? [] : [arrays.get(tensor).data[query * looks.heads + head]!];
+/** The score of a tape's empty slot, which is no position of the text; an empty list where there is none. */
+function emptySlotScores(arrays: Arrays, record: SiteRecord, query: number, head: number): number[] {
+  const tensor = record.extras["empty_slot"];
+  return tensor === undefined ? [] : [arrays.get(tensor).data[query * record.heads + head]!];
 }
 
-/** What a query was compared with, where the trace has it: without projections, the source as it was read. */
-export function keysOf(trace: Trace, arrays: Arrays, looks: Looks): ArrayLike<number>[] | null {
-  if (looks.kind !== "cross" || attentionOf(trace, looks).heads > 0 || !arrays.has("source")) return null;
+/** The key vectors where the trace has them: without projections they are the encoder's output. */
+export function keyVectors(trace: Trace, arrays: Arrays, record: SiteRecord): ArrayLike<number>[] | null {
+  if (record.kind !== "cross" || attentionSettings(trace, record).heads > 0 || !arrays.has("source")) {
+    return null;
+  }
   return trace.source.tokens.map((_, i) => arrays.row("source", i));
 }
 
-/** Scores that follow from what the trace has: dot products without projections. */
-export function scoresOf(trace: Trace, arrays: Arrays, looks: Looks, query: number): number[] | null {
-  const { score } = attentionOf(trace, looks);
-  const keys = keysOf(trace, arrays, looks);
-  if (looks.query == null || keys === null || looks.site === "copy") return null;
+/** The scores that follow from the trace alone: dot products without projections. */
+export function recomputeScores(
+  trace: Trace,
+  arrays: Arrays,
+  record: SiteRecord,
+  query: number,
+): number[] | null {
+  const { score } = attentionSettings(trace, record);
+  const keys = keyVectors(trace, arrays, record);
+  if (record.query == null || keys === null || record.site === "copy") return null;
   if (score !== "dot" && score !== "scaled-dot") return null;
-  const asked = arrays.row(looks.query, query);
-  const scale = score === "dot" ? 1 : 1 / Math.sqrt(asked.length);
-  return keys.map((key) => dot(asked, key) * scale);
+  const vector = arrays.row(record.query, query);
+  const scale = score === "dot" ? 1 : 1 / Math.sqrt(vector.length);
+  return keys.map((key) => dot(vector, key) * scale);
 }
 
-/** Largest differences of one query and head; null: the trace does not have what it takes. */
-export interface Again {
-  score: number | null;
-  softmax: number | null;
+/** Largest differences; null: the trace does not have what it takes. */
+export interface Errors {
+  scores: number | null;
+  weights: number | null;
   context: number | null;
-  sum: number | null;
-  weights: number[] | null; // made here
-  mixed: number[] | null; // made here
+  rowSum: number | null;
 }
 
-export function again(trace: Trace, arrays: Arrays, looks: Looks, query: number, head: number): Again {
-  const found: Again = { score: null, softmax: null, context: null, sum: null, weights: null, mixed: null };
-  const weights = arrays.row(looks.weight, query, head);
-  const byHand = edited(trace, looks, query);
-  if (!byHand) found.sum = sumApart(looks, weights);
-  if (looks.score != null) {
-    const scores = arrays.row(looks.score, query, head);
-    const open = allowed(trace, arrays, looks, query);
-    const how = attentionOf(trace, looks);
-    const slot = slotOf(arrays, looks, query, head);
-    found.weights = placed(
-      [...Array.from(scores), ...slot],
-      [...open, ...slot.map(() => true)],
-      how,
+export const NO_ERRORS: Errors = { scores: null, weights: null, context: null, rowSum: null };
+
+/** The recomputed numbers of one query and head, and their differences from the recorded ones. */
+export interface Recomputed {
+  readonly errors: Errors;
+  readonly weights: readonly number[] | null;
+  readonly context: readonly number[] | null;
+}
+
+export function recompute(
+  trace: Trace,
+  arrays: Arrays,
+  record: SiteRecord,
+  query: number,
+  head: number,
+): Recomputed {
+  const errors = { ...NO_ERRORS };
+  let weights: number[] | null = null;
+  let context: number[] | null = null;
+  const recorded = arrays.row(record.weights, query, head);
+  const edited = isEdited(trace, record, query);
+  if (!edited) errors.rowSum = rowSumError(record, recorded);
+  if (record.scores != null) {
+    const scores = arrays.row(record.scores, query, head);
+    const allowed = allowedKeys(trace, arrays, record, query);
+    const slots = emptySlotScores(arrays, record, query, head);
+    weights = weightsFromScores(
+      [...Array.from(scores), ...slots],
+      [...allowed, ...slots.map(() => true)],
+      attentionSettings(trace, record),
       query,
-      extraOf(arrays, looks, query, head),
+      extrasAt(arrays, record, query, head),
     ).slice(0, scores.length);
-    if (!byHand) found.softmax = apart(found.weights, weights);
-    const made = scoresOf(trace, arrays, looks, query);
-    if (made !== null)
-      found.score = apart(
-        made.map((value, i) => (open[i] ? value : scores[i]!)),
-        scores,
-      );
+    if (!edited) errors.weights = maxDifference(weights, recorded);
+    const recomputed = recomputeScores(trace, arrays, record, query);
+    if (recomputed !== null) {
+      const masked = recomputed.map((score, i) => (allowed[i] ? score : scores[i]!));
+      errors.scores = maxDifference(masked, scores);
+    }
   }
-  if (looks.context != null && looks.value != null) {
-    const values = Array.from({ length: weights.length }, (_, i) => arrays.row(looks.value!, i, head));
-    found.mixed = mixture(weights, values);
-    found.context = apart(found.mixed, arrays.row(looks.context, query, head));
+  if (record.context != null && record.values != null) {
+    const values = Array.from({ length: recorded.length }, (_, i) => arrays.row(record.values!, i, head));
+    context = weightedSum(recorded, values);
+    errors.context = maxDifference(context, arrays.row(record.context, query, head));
   }
-  return found;
+  return { errors, weights, context };
 }
 
-/** How far a row is from summing to what its site promises; a query that may read nothing has zeros. */
-function sumApart(looks: Looks, weights: ArrayLike<number>): number | null {
+/** How far a row is from the sum that the site's mass promises; a query without any key has zeros. */
+function rowSumError(record: SiteRecord, weights: ArrayLike<number>): number | null {
   const sum = Array.from(weights).reduce((a, b) => a + b, 0);
-  if (looks.mass === "free") return null;
-  if (looks.mass === "at_most_one") return Math.max(0, sum - 1);
+  if (record.mass === "free") return null;
+  if (record.mass === "at_most_one") return Math.max(0, sum - 1);
   return sum === 0 ? 0 : Math.abs(sum - 1);
 }
 
-/** The largest differences over all queries, heads and sites; what is null was nowhere in the trace. */
-export interface Verdict {
-  score: number | null;
-  softmax: number | null;
-  context: number | null;
-  sum: number | null;
-}
-
-export const NOTHING: Verdict = { score: null, softmax: null, context: null, sum: null };
-
-export function worst(a: number | null, b: number | null): number | null {
+/** The larger of two errors, null counting as none and NaN as the largest. */
+function maxError(a: number | null, b: number | null): number | null {
   if (a === null || b === null) return a ?? b;
   return Number.isNaN(a) || Number.isNaN(b) ? NaN : Math.max(a, b);
 }
 
-export function siteVerdict(trace: Trace, arrays: Arrays, looks: Looks): Verdict {
-  let verdict = NOTHING;
-  const queries = trace.tensors[looks.weight]!.shape[0]!;
-  for (let query = 0; query < queries; query++) {
-    for (let head = 0; head < looks.heads; head++) {
-      verdict = joined(verdict, again(trace, arrays, looks, query, head));
-    }
-  }
-  return verdict;
-}
-
-export function joined(a: Verdict, b: Verdict): Verdict {
+export function mergeErrors(a: Errors, b: Errors): Errors {
   return {
-    score: worst(a.score, b.score),
-    softmax: worst(a.softmax, b.softmax),
-    context: worst(a.context, b.context),
-    sum: worst(a.sum, b.sum),
+    scores: maxError(a.scores, b.scores),
+    weights: maxError(a.weights, b.weights),
+    context: maxError(a.context, b.context),
+    rowSum: maxError(a.rowSum, b.rowSum),
   };
 }
 
-/** The one number that decides between green and red. */
-export function largest(verdict: Verdict): number | null {
-  return [verdict.score, verdict.softmax, verdict.context, verdict.sum].reduce(worst, null);
+/** The largest differences over all queries and heads of a site. */
+export function siteErrors(trace: Trace, arrays: Arrays, record: SiteRecord): Errors {
+  let errors = NO_ERRORS;
+  const queries = trace.tensors[record.weights]!.shape[0]!;
+  for (let query = 0; query < queries; query++) {
+    for (let head = 0; head < record.heads; head++) {
+      errors = mergeErrors(errors, recompute(trace, arrays, record, query, head).errors);
+    }
+  }
+  return errors;
 }
 
-export const agrees = (value: number): boolean => value <= TOLERANCE;
+/** The one number that decides between green and red. */
+export function largestError(errors: Errors): number | null {
+  return [errors.scores, errors.weights, errors.context, errors.rowSum].reduce(maxError, null);
+}
+
+export const isWithinTolerance = (error: number): boolean => error <= TOLERANCE;

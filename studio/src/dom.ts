@@ -1,4 +1,4 @@
-/** A page is a function of its state: `h` describes elements, `patch` changes the document to be so. */
+/** A small virtual DOM: `h` describes elements, `draw` changes the document accordingly. */
 
 type Value = string | number | boolean | null | undefined | Handler | Style;
 type Handler = (event: Event) => void;
@@ -31,14 +31,14 @@ export function h(tag: string, attributes: Attributes = {}, ...children: Childre
 
 type Known = globalThis.Element;
 
-function create(wanted: Child, space: string | null): ChildNode {
-  if (typeof wanted === "string") return document.createTextNode(wanted);
-  const inside = SPACES[wanted.tag] ?? space;
-  const made: Known = inside
-    ? document.createElementNS(inside, wanted.tag)
-    : document.createElement(wanted.tag);
-  update(made, { tag: wanted.tag, attributes: {}, children: [] }, wanted, inside);
-  return made;
+function create(described: Child, space: string | null): ChildNode {
+  if (typeof described === "string") return document.createTextNode(described);
+  const inside = SPACES[described.tag] ?? space;
+  const created: Known = inside
+    ? document.createElementNS(inside, described.tag)
+    : document.createElement(described.tag);
+  update(created, { tag: described.tag, attributes: {}, children: [] }, described, inside);
+  return created;
 }
 
 function update(node: Known, before: Element, after: Element, space: string | null): void {
@@ -65,11 +65,11 @@ function patch(node: ChildNode, before: Child | undefined, after: Child, space: 
   }
 }
 
-/** The styles go through the object model: a strict content policy forbids them as text. */
-function style(node: Known, wanted: Style): void {
+/** Styles are set through the object model: the content security policy forbids them as text. */
+function style(node: Known, described: Style): void {
   const { style } = node as unknown as HTMLElement;
-  for (const name of Array.from(style)) if (!(name in wanted)) style.removeProperty(name);
-  for (const [name, value] of Object.entries(wanted)) style.setProperty(name, value);
+  for (const name of Array.from(style)) if (!(name in described)) style.removeProperty(name);
+  for (const [name, value] of Object.entries(described)) style.setProperty(name, value);
 }
 
 function set(node: Known, name: string, value: Value): void {
@@ -82,10 +82,10 @@ function set(node: Known, name: string, value: Value): void {
 
 const drawn = new WeakMap<Known, Element>();
 
-/** Make the children of `root` what `wanted` says, keeping every element that can stay. */
-export function draw(root: HTMLElement, ...wanted: Children[]): void {
+/** Make the children of `root` those described, keeping every element that can stay. */
+export function draw(root: HTMLElement, ...described: Children[]): void {
   const before = drawn.get(root) ?? h("");
-  const after = h("", {}, wanted);
+  const after = h("", {}, described);
   update(root, before, after, null);
   drawn.set(root, after);
 }

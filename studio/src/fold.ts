@@ -1,7 +1,7 @@
-/** What a picture shows: pieces folded into words or not, with or without start and end tokens. */
-import { piece } from "./format";
+/** Weight tables: subwords folded into words or not, with or without start and end tokens. */
+import { tokenText } from "./format";
 import type { Arrays } from "./tensor";
-import type { Looks, Side, Trace } from "./trace";
+import type { Side, SiteRecord, Trace } from "./trace";
 
 const NO_WORD = -1;
 
@@ -10,92 +10,97 @@ export interface Group {
   readonly positions: readonly number[];
 }
 
-export interface Matrix {
+export interface WeightTable {
   readonly rows: readonly Group[];
   readonly columns: readonly Group[];
   readonly values: readonly (readonly number[])[];
-  readonly gold: ReadonlySet<string>; // "row,column"
+  readonly gold: ReadonlySet<string>; // of `cellKey`s
 }
 
-export const at = (row: number, column: number): string => `${row},${column}`;
+export const cellKey = (row: number, column: number): string => `${row},${column}`;
 
-/** Positions that make a row or column, and the row or column of each word. */
-export function groups(
+/** The positions that form each row or column, and the row or column of each word. */
+export function groupTokens(
   side: Side,
   words: boolean,
   specials: boolean,
-): { found: Group[]; ofWord: Map<number, number> } {
-  const found: { label: string; positions: number[] }[] = [];
-  const ofWord = new Map<number, number>();
+): { groups: Group[]; indexOfWord: Map<number, number> } {
+  const groups: { label: string; positions: number[] }[] = [];
+  const indexOfWord = new Map<number, number>();
   side.tokens.forEach((token, position) => {
-    const known = ofWord.get(token.word);
+    const known = indexOfWord.get(token.word);
     if (token.word === NO_WORD) {
       if (specials || token.role === "normal")
-        found.push({ label: piece(side, position), positions: [position] });
+        groups.push({ label: tokenText(side, position), positions: [position] });
     } else if (words && known !== undefined) {
-      found[known]!.positions.push(position);
+      groups[known]!.positions.push(position);
     } else {
-      if (known === undefined) ofWord.set(token.word, found.length);
-      const label = words ? side.words[token.word]! : piece(side, position);
-      found.push({ label, positions: [position] });
+      if (known === undefined) indexOfWord.set(token.word, groups.length);
+      const label = words ? side.words[token.word]! : tokenText(side, position);
+      groups.push({ label, positions: [position] });
     }
   });
-  return { found, ofWord };
+  return { groups, indexOfWord };
 }
 
-/** The weights of one head, or the mean of all, by token. */
-export function byToken(arrays: Arrays, looks: Looks, head: number | null): Float64Array[] {
-  const { shape, data } = arrays.get(looks.weight);
+/** The weights of a site, (query, key), of one head or the mean of all. */
+export function siteMatrix(arrays: Arrays, record: SiteRecord, head: number | null): Float64Array[] {
+  const { shape, data } = arrays.get(record.weights);
   const [queries, heads, keys] = [shape[0]!, shape[1]!, shape[2]!];
-  const wanted = head === null ? Array.from({ length: heads }, (_, i) => i) : [head];
+  const chosen = head === null ? Array.from({ length: heads }, (_, i) => i) : [head];
   return Array.from({ length: queries }, (_, query) => {
     const row = new Float64Array(keys);
-    for (const one of wanted) {
+    for (const one of chosen) {
       const start = (query * heads + one) * keys;
-      for (let key = 0; key < keys; key++) row[key]! += data[start + key]! / wanted.length;
+      for (let key = 0; key < keys; key++) row[key]! += data[start + key]! / chosen.length;
     }
     return row;
   });
 }
 
-/** The same; where sentences are read, each word has its share of what its sentence got. */
-export function byWord(trace: Trace, arrays: Arrays, looks: Looks, head: number | null): Float64Array[] {
-  const rows = byToken(arrays, looks, head);
-  const inner = trace.sites.find((other) => other.site === looks.through);
+/** The same by token: where keys are sentences, a word's weight is its sentence's times its own. */
+export function tokenMatrix(
+  trace: Trace,
+  arrays: Arrays,
+  record: SiteRecord,
+  head: number | null,
+): Float64Array[] {
+  const rows = siteMatrix(arrays, record, head);
+  const inner = trace.sites.find((other) => other.site === record.keys_from);
   if (inner === undefined) return rows;
-  const words = byToken(arrays, inner, null);
+  const words = siteMatrix(arrays, inner, null);
   return rows.map((row) => {
-    const shared = new Float64Array(row.length);
-    words.forEach((inside, last) => inside.forEach((weight, key) => (shared[key]! += row[last]! * weight)));
-    return shared;
+    const byWord = new Float64Array(row.length);
+    words.forEach((weights, end) => weights.forEach((weight, key) => (byWord[key]! += row[end]! * weight)));
+    return byWord;
   });
 }
 
-/** Folding sums over the pieces of a word that is read, and takes the mean over those of one that asks. */
-export function table(
+/** A word's weight is the sum over its tokens as keys and the mean over its tokens as queries. */
+export function weightTable(
   trace: Trace,
   arrays: Arrays,
-  looks: Looks,
+  record: SiteRecord,
   head: number | null,
   words: boolean,
   specials: boolean,
-): Matrix {
+): WeightTable {
   const sides = { source: trace.source, target: trace.target };
-  const rows = groups(sides[looks.asks], words, specials);
-  const columns = groups(sides[looks.reads], words, specials);
-  const full = byWord(trace, arrays, looks, head);
-  const values = rows.found.map((row) =>
-    columns.found.map((column) => {
+  const rows = groupTokens(sides[record.query_side], words, specials);
+  const columns = groupTokens(sides[record.key_side], words, specials);
+  const matrix = tokenMatrix(trace, arrays, record, head);
+  const values = rows.groups.map((row) =>
+    columns.groups.map((column) => {
       let sum = 0;
-      for (const query of row.positions) for (const key of column.positions) sum += full[query]![key]!;
+      for (const query of row.positions) for (const key of column.positions) sum += matrix[query]![key]!;
       return sum / row.positions.length;
     }),
   );
-  const between = looks.asks === "target" && looks.reads === "source";
+  const aligned = record.query_side === "target" && record.key_side === "source";
   const gold = new Set<string>();
-  for (const [source, target] of (words && between && trace.gold?.sure) || []) {
-    const [row, column] = [rows.ofWord.get(target), columns.ofWord.get(source)];
-    if (row !== undefined && column !== undefined) gold.add(at(row, column));
+  for (const [source, target] of (words && aligned && trace.gold?.sure) || []) {
+    const [row, column] = [rows.indexOfWord.get(target), columns.indexOfWord.get(source)];
+    if (row !== undefined && column !== undefined) gold.add(cellKey(row, column));
   }
-  return { rows: rows.found, columns: columns.found, values, gold };
+  return { rows: rows.groups, columns: columns.groups, values, gold };
 }

@@ -1,9 +1,9 @@
-/** Numbers and tokens as people read them. */
+/** Numbers and tokens as text. */
 import type { Side, Token } from "./trace";
 
 const MINUS = "\u2212";
 
-/** Three decimals; what is smaller than they can say is written as a power of ten. */
+/** Three decimals; smaller numbers as a power of ten. */
 export function number(value: number, digits = 3): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "not a number" : value > 0 ? "∞" : `${MINUS}∞`;
   if (value === 0) return "0";
@@ -22,24 +22,26 @@ export function difference(value: number): string {
   return value === 0 ? "0" : value.toExponential(1).replace("e-", `e${MINUS}`).replace("e+", "e");
 }
 
-/** Whole percents; near 0 and 1 with a decimal, so that neither is claimed too soon. */
+/** Whole percents; near 0 and 1 with a decimal, so that neither is claimed too early. */
 export function percent(value: number): string {
   const text = (100 * value).toFixed(value < 0.0995 || (value > 0.99 && value < 1) ? 1 : 0);
   if (value > 0 && text === "0.0") return "less than 0.1 %";
   return value < 1 && text === "100.0" ? "more than 99.9 %" : `${text} %`;
 }
 
-export const count = (value: number): string => value.toLocaleString("en-GB");
+export const count = (value: number): string => value.toLocaleString("en-US");
 
-/** A piece without the mark of its space; one that goes on with a word begins with a hyphen. */
-export function piece(side: Side, at: number): string {
-  const token = side.tokens[at]!;
-  const goesOn = token.word >= 0 && side.tokens[at - 1]?.word === token.word;
-  return (goesOn ? "‑" : "") + bare(token);
+/** The text of a token; a subword that continues a word starts with a hyphen. */
+export function tokenText(side: Side, position: number): string {
+  const token = side.tokens[position]!;
+  const continues = token.word >= 0 && side.tokens[position - 1]?.word === token.word;
+  return (continues ? "‑" : "") + withoutMarker(token);
 }
 
-export function bare(token: Pick<Token, "text">): string {
+/** The text of a token without the marker of a preceding space. */
+export function withoutMarker(token: Pick<Token, "text">): string {
   return token.text.replace(/^▁(?=.)/u, "");
 }
 
 export const quoted = (text: string): string => `“${text}”`;
+export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

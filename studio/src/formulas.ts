@@ -1,6 +1,6 @@
-/** The formulas of every mechanism, with the numbers of one moment put in. */
+/** The formulas of every score, normalizer and placement, and the same with the numbers of one step. */
 import type { Children, Element } from "./dom";
-import { bell, entmax15, placed, sparsemax } from "./maths";
+import { entmax15, gaussian, sparsemax, weightsFromScores } from "./equations";
 import {
   DOT,
   EQUALS,
@@ -9,7 +9,7 @@ import {
   factor,
   formula,
   frac,
-  joined,
+  concatenated,
   mi,
   mn,
   mo,
@@ -20,26 +20,28 @@ import {
   sub,
   sup,
   vec,
-} from "./math";
-import type { Moment } from "./moment";
+} from "./mathml";
+import type { StepDetail } from "./detail";
 
-const LONGEST = 9; // letters of a word under a symbol
-const RAW = 8; // exp() of a larger score would not fit into the line
+const MAX_INDEX_LETTERS = 9; // of a word under a symbol
+const MAX_PLAIN_SCORE = 8; // exp() of a larger score would not fit into the line
 
 export function index(word: string): Element {
   const letters = Array.from(word);
-  return mt(letters.length > LONGEST ? `${letters.slice(0, LONGEST - 1).join("")}…` : word);
+  return mt(
+    letters.length > MAX_INDEX_LETTERS ? `${letters.slice(0, MAX_INDEX_LETTERS - 1).join("")}…` : word,
+  );
 }
 
 const q = (): Element => vec("q");
 const k = (): Element => sub(vec("k"), mi("i"));
 
-/** What is compared with what; `what` explains the letters. */
-export function scoreRule({ how, looks }: Moment): { rule: Element; what: string } | null {
-  const heads = how.heads > 0;
-  const asked = heads ? [mi("Q"), q()] : [q()];
+/** The score function; `meaning` explains the symbols. */
+export function scoreRule({ settings, record }: StepDetail): { rule: Element; meaning: string } | null {
+  const heads = settings.heads > 0;
+  const query = heads ? [mi("Q"), q()] : [q()];
   const key = heads ? [mi("K"), k()] : [k()];
-  const projected = heads ? " Q and K, learned, make this head's own versions of q and k." : "";
+  const projected = heads ? " Q and K are this head's learned projections." : "";
   const rules: Record<string, [Children, string]> = {
     additive: [
       [
@@ -48,54 +50,60 @@ export function scoreRule({ how, looks }: Moment): { rule: Element; what: string
         mi("tanh"),
         mo("("),
         mi("W"),
-        asked,
+        query,
         PLUS(),
         mi("U"),
         key,
-        !how.bias && !how.coverage && mo(")"),
+        !settings.bias && !settings.coverage && mo(")"),
       ],
-      `W, U${how.bias ? ", b" : ""} and v are learned.${how.coverage ? " C: the weight that this input word has had so far." : ""}`,
+      `W, U${settings.bias ? ", b" : ""} and v are learned.${settings.coverage ? " C is the coverage: the sum of this word's weights so far." : ""}`,
     ],
     concat: [
-      [mi("v"), DOT(), call("tanh", mi("W"), joined(asked, mo(";"), key))],
-      "W and v are learned; [ ; ] joins two vectors.",
+      [mi("v"), DOT(), call("tanh", mi("W"), concatenated(query, mo(";"), key))],
+      "W and v are learned; [ ; ] concatenates.",
     ],
-    dot: [[asked, DOT(), key], "The sum of the products, number by number."],
+    dot: [[query, DOT(), key], "The dot product of query and key."],
     "scaled-dot": [
-      frac(mrow(asked, DOT(), key), root(mi("d"))),
-      "d is how many numbers are multiplied: the root keeps scores of long vectors from growing.",
+      frac(mrow(query, DOT(), key), root(mi("d"))),
+      "d is the width of q: the root keeps scores of wide vectors from growing.",
     ],
-    general: [[asked, DOT(), mi("W"), key], "W is learned."],
+    general: [[query, DOT(), mi("W"), key], "W is learned."],
     location: [
-      [mo("("), mi("W"), asked, sub(mo(")"), mi("i"))],
-      "W is learned; the input word itself is not looked at, only its place.",
+      [mo("("), mi("W"), query, sub(mo(")"), mi("i"))],
+      "W is learned; the score depends on the position, not on the input word.",
     ],
     "prod-relu": [
-      [mi("h"), DOT(), call("relu", mi("W"), mo("("), asked, mo("⊙"), key, mo(")"), PLUS(), mi("b"))],
-      "W, b and h are learned; ⊙ multiplies number by number.",
+      [mi("h"), DOT(), call("relu", mi("W"), mo("("), query, mo("⊙"), key, mo(")"), PLUS(), mi("b"))],
+      "W, b and h are learned; ⊙ is the elementwise product.",
     ],
     "concat-relu": [
-      [mi("h"), DOT(), call("relu", mi("W"), joined(asked, mo(";"), key), PLUS(), mi("b"))],
-      "W, b and h are learned; [ ; ] joins two vectors.",
+      [mi("h"), DOT(), call("relu", mi("W"), concatenated(query, mo(";"), key), PLUS(), mi("b"))],
+      "W, b and h are learned; [ ; ] concatenates.",
     ],
   };
-  const found = rules[how.score];
-  if (found === undefined || looks.score == null) return null;
-  const more = [how.bias && [PLUS(), mi("b")], how.coverage && [PLUS(), mi("w"), sub(mi("C"), mi("i"))]];
-  const rest = how.bias || how.coverage ? [[more, mo(")")]] : [];
-  return { rule: steps(sub(mi("e"), mi("i")), [[EQUALS(), found[0]], ...rest]), what: found[1] + projected };
+  const entry = rules[settings.score];
+  if (entry === undefined || record.scores == null) return null;
+  const more = [
+    settings.bias && [PLUS(), mi("b")],
+    settings.coverage && [PLUS(), mi("w"), sub(mi("C"), mi("i"))],
+  ];
+  const rest = settings.bias || settings.coverage ? [[more, mo(")")]] : [];
+  return {
+    rule: steps(sub(mi("e"), mi("i")), [[EQUALS(), entry[0]], ...rest]),
+    meaning: entry[1] + projected,
+  };
 }
 
-export function scoreNumbers(moment: Moment, word: string): Element | null {
-  const { scores, how, query, keys, chosen } = moment;
+export function scoreNumbers(detail: StepDetail, word: string): Element | null {
+  const { scores, settings, query, keys, position } = detail;
   if (scores === null) return null;
   const e = sub(mi("e"), index(word));
-  const result = mn(scores[chosen]!, { "data-from": `q k${chosen}` });
-  const dots = (how.score === "dot" || how.score === "scaled-dot") && how.heads === 0;
+  const result = mn(scores[position]!, { "data-from": `q k${position}` });
+  const dots = (settings.score === "dot" || settings.score === "scaled-dot") && settings.heads === 0;
   if (!dots || query === null || keys === null) return formula(e, EQUALS(), result);
-  const key = keys[chosen]!;
+  const key = keys[position]!;
   const terms: Children = [factor(query[0]!, 2), DOT(), factor(key[0]!, 2), PLUS(), mo("…")];
-  const sum = how.score === "dot" ? terms : frac(mrow(terms), root(mt(String(query.length))));
+  const sum = settings.score === "dot" ? terms : frac(mrow(terms), root(mt(String(query.length))));
   return steps(e, [
     [EQUALS(), sum],
     [EQUALS(), result],
@@ -106,40 +114,40 @@ const a = (): Element => sub(mi("α"), mi("i"));
 export const exp = (of: Children): Element => mrow(call("exp", of));
 const sumExp = (): Children => [sub(mo("∑"), mi("j")), exp(sub(mi("e"), mi("j")))];
 
-export function weightRule({ how }: Moment): { rule: Element; what: string } {
+export function weightRule({ settings }: StepDetail): { rule: Element; meaning: string } {
   const e = (): Element => sub(mi("e"), mi("i"));
   const rules: Record<string, [Children, string]> = {
-    softmax: [frac(exp(e()), mrow(sumExp())), "Every score becomes positive; then all are made to sum to 1."],
+    softmax: [frac(exp(e()), mrow(sumExp())), "Exponentials, normalized to sum to 1."],
     "smoothed-softmax": [
       frac(exp(e()), sup(mrow(mo("("), sumExp(), mo(")")), mi("β"))),
-      `β = ${how.beta}: less than 1 makes the weights flatter; they need not sum to 1.`,
+      `β = ${settings.beta}: below 1 the weights are flatter and need not sum to 1.`,
     ],
     sparsemax: [
       [mi("max"), mo("("), mt("0"), mo(","), e(), mo("−"), mi("τ"), mo(")")],
-      "τ is chosen so that the weights sum to 1; what is below it gets nothing.",
+      "τ is such that the weights sum to 1; scores below it get weight 0.",
     ],
     entmax15: [
       sup(mrow(mi("max"), mo("("), mt("0"), mo(","), frac(e(), mt("2")), mo("−"), mi("τ"), mo(")")), mt("2")),
-      "τ is chosen so that the weights sum to 1; what is below it gets nothing.",
+      "τ is such that the weights sum to 1; scores below it get weight 0.",
     ],
   };
-  const [rule, what] = rules[how.normaliser] ?? rules.softmax!;
+  const [rule, meaning] = rules[settings.normalizer] ?? rules.softmax!;
   const spread: Children = [
     frac(
       mrow(mo("("), mi("i"), mo("−"), mi("p"), sup(mo(")"), mt("2"))),
       mrow(mt("2"), sup(mi("σ"), mt("2"))),
     ),
   ];
-  switch (how.placement) {
+  switch (settings.placement) {
     case "uniform":
       return {
         rule: formula(a(), EQUALS(), frac(mt("1"), mi("n"))),
-        what: "A control: all n readable words get the same weight, whatever the scores.",
+        meaning: "A baseline: all n keys get the same weight, whatever the scores.",
       };
     case "local-m":
       return {
         rule: formula(a(), EQUALS(), rule),
-        what: `${what} Only words at most ${how.window} places from the output's own place are weighed.`,
+        meaning: `${meaning} Only positions within ${settings.window} of the output position get a weight.`,
       };
     case "local-p":
       return {
@@ -147,101 +155,102 @@ export function weightRule({ how }: Moment): { rule: Element; what: string } {
           [EQUALS(), rule],
           [DOT(), exp([mo("−"), spread])],
         ]),
-        what: `${what} Only ${how.window} places to each side of p, a place the model predicts, are weighed; the nearer, the more; ${how.renormalise ? "then they are made to sum to 1 again" : "so they may sum to less than 1"}.`,
+        meaning: `${meaning} Only positions within ${settings.window} of p, a position that the model predicts, get a weight, scaled by a Gaussian; ${settings.renormalize ? "then they are renormalized" : "so they may sum to less than 1"}.`,
       };
     case "hard":
-      return how.generate === "expectation"
-        ? { rule: formula(a(), EQUALS(), rule), what }
+      return settings.hard_inference === "expectation"
+        ? { rule: formula(a(), EQUALS(), rule), meaning }
         : {
             rule: formula(a(), EQUALS(), rule),
-            what: `${what} Then ${how.generate === "sample" ? "one word is drawn by these chances" : "the best word is taken"}, and gets all the weight.`,
+            meaning: `${meaning} Then ${settings.hard_inference === "sample" ? "one position is sampled from these weights" : "the position with the largest weight is taken"}, and gets all of the weight.`,
           };
     default:
-      return { rule: formula(a(), EQUALS(), rule), what };
+      return { rule: formula(a(), EQUALS(), rule), meaning };
   }
 }
 
-/** The weight of the explained position from its score, where that is one line. */
-export function weightNumbers(moment: Moment, word: string): Element[] {
-  const { how, scores, inside, weights, chosen, centre, open, step, extra } = moment;
-  const mine = sub(mi("α"), index(word));
-  const result = mn(weights[chosen]!, { "data-from": `e${chosen}` });
-  if (moment.byHand) return [formula(mine, EQUALS(), result)];
-  if (how.placement === "uniform") {
+/** The weight of the explained key from its score, where that fits on one line. */
+export function weightNumbers(detail: StepDetail, word: string): Element[] {
+  const { settings, scores, inside, weights, position, center, allowed, step, extras } = detail;
+  const weight = sub(mi("α"), index(word));
+  const result = mn(weights[position]!, { "data-from": `e${position}` });
+  if (detail.edited) return [formula(weight, EQUALS(), result)];
+  if (settings.placement === "uniform") {
     return [
-      formula(mine, EQUALS(), frac(mt("1"), mt(String(open.filter(Boolean).length))), EQUALS(), result),
+      formula(weight, EQUALS(), frac(mt("1"), mt(String(allowed.filter(Boolean).length))), EQUALS(), result),
     ];
   }
-  const drawn = how.placement === "hard" && how.generate !== "expectation";
-  if (scores === null || !inside[chosen] || drawn) return [formula(mine, EQUALS(), result)];
-  const bare = normalised(moment, scores, inside, chosen);
-  if (how.placement !== "local-p" || centre === null)
+  const drawn = settings.placement === "hard" && settings.hard_inference !== "expectation";
+  if (scores === null || !inside[position] || drawn) return [formula(weight, EQUALS(), result)];
+  const unscaled = normalizerNumbers(detail, scores, inside, position);
+  if (settings.placement !== "local-p" || center === null)
     return [
-      steps(mine, [
-        [EQUALS(), bare],
+      steps(weight, [
+        [EQUALS(), unscaled],
         [EQUALS(), result],
       ]),
     ];
-  const shape = mn(bell(chosen, centre, how.window));
-  const unscaled = placed(scores, open, { ...how, renormalise: false }, step, extra);
-  const sum = mn(unscaled.reduce((total, weight) => total + weight, 0));
+  const factorAt = mn(gaussian(position, center, settings.window));
+  const local = weightsFromScores(scores, allowed, { ...settings, renormalize: false }, step, extras);
+  const sum = mn(local.reduce((total, one) => total + one, 0));
   return [
-    formula(mi("p"), EQUALS(), mn(centre), mo(","), mi("σ"), EQUALS(), mn(how.window / 2)),
-    steps(mine, [
-      [EQUALS(), bare],
-      how.renormalise ? [DOT(), shape, mo("/"), sum] : [DOT(), shape],
+    formula(mi("p"), EQUALS(), mn(center), mo(","), mi("σ"), EQUALS(), mn(settings.window / 2)),
+    steps(weight, [
+      [EQUALS(), unscaled],
+      settings.renormalize ? [DOT(), factorAt, mo("/"), sum] : [DOT(), factorAt],
       [EQUALS(), result],
     ]),
   ];
 }
 
-function normalised(
-  { how }: Moment,
+function normalizerNumbers(
+  { settings }: StepDetail,
   scores: ArrayLike<number>,
   inside: readonly boolean[],
-  chosen: number,
+  position: number,
 ): Children {
-  const mine = scores[chosen]!;
+  const score = scores[position]!;
   const all = Array.from(scores).filter((_, i) => inside[i]);
-  if (how.normaliser === "sparsemax") return [mn(mine), mo("−"), factor(sparsemax(all).tau)];
-  if (how.normaliser === "entmax15") {
-    return sup(mrow(mo("("), mn(mine / 2, {}, 2), mo("−"), factor(entmax15(all).tau, 2), mo(")")), mt("2"));
+  if (settings.normalizer === "sparsemax") return [mn(score), mo("−"), factor(sparsemax(all).tau)];
+  if (settings.normalizer === "entmax15") {
+    return sup(mrow(mo("("), mn(score / 2, {}, 2), mo("−"), factor(entmax15(all).tau, 2), mo(")")), mt("2"));
   }
-  const shift = shiftOf(all);
-  const sum = all.reduce((total, score) => total + Math.exp(score - shift), 0);
-  const below = how.normaliser === "softmax" ? mn(sum) : sup(mn(sum), mt(String(how.beta)));
-  return frac(exp(mn(mine - shift)), below);
+  const shift = scoreShift(all);
+  const sum = all.reduce((total, one) => total + Math.exp(one - shift), 0);
+  const below = settings.normalizer === "softmax" ? mn(sum) : sup(mn(sum), mt(String(settings.beta)));
+  return frac(exp(mn(score - shift)), below);
 }
 
-/** Large scores are counted from the highest, which changes no weight; said where it is done. */
-function shiftOf(all: readonly number[]): number {
+/** Large scores are shown relative to the largest, which changes no weight; 0 where that is not needed. */
+function scoreShift(all: readonly number[]): number {
   const top = Math.max(...all);
-  return Math.abs(top) > RAW ? top : 0;
+  return Math.abs(top) > MAX_PLAIN_SCORE ? top : 0;
 }
 
-export function shiftSaid({ how, scores, inside }: Moment): number | null {
-  if (scores === null || how.placement === "uniform" || !how.normaliser.endsWith("softmax")) return null;
-  return shiftOf(Array.from(scores).filter((_, i) => inside[i])) || null;
+export function shownShift({ settings, scores, inside }: StepDetail): number | null {
+  if (scores === null || settings.placement === "uniform" || !settings.normalizer.endsWith("softmax"))
+    return null;
+  return scoreShift(Array.from(scores).filter((_, i) => inside[i])) || null;
 }
 
 export const contextRule = (): Element =>
   formula(vec("c"), EQUALS(), sub(mo("∑"), mi("i")), sub(mi("α"), mi("i")), sub(vec("v"), mi("i")));
 
-const TERMS = 2;
+const N_TERMS = 2;
 
-/** The first number of the context: its heaviest terms, and the rest as one. */
-export function contextNumbers({ weights, values, context }: Moment): Element | null {
+/** The first number of the context: its largest terms, and the rest as one. */
+export function contextNumbers({ weights, values, context }: StepDetail): Element | null {
   if (values === null || context === null || context.length === 0) return null;
   const order = Array.from(weights, (_, i) => i).sort((x, y) => weights[y]! - weights[x]!);
-  const shown = order.slice(0, TERMS).filter((i) => weights[i]! > 0);
-  const rest = order.slice(shown.length).reduce((sum, i) => sum + weights[i]! * values[i]![0]!, 0);
-  const terms = shown.map((i, n) => [
+  const largest = order.slice(0, N_TERMS).filter((i) => weights[i]! > 0);
+  const rest = order.slice(largest.length).reduce((sum, i) => sum + weights[i]! * values[i]![0]!, 0);
+  const terms = largest.map((i, n) => [
     n === 0 ? EQUALS() : PLUS(),
     mn(weights[i]!),
     DOT(),
     factor(values[i]![0]!),
   ]);
-  const others = order.length - shown.length;
+  const others = order.length - largest.length;
   const sum = others > 0 ? [[PLUS(), factor(rest), mt(`\u00a0from ${others} more`)]] : [];
   const result = [EQUALS(), mn(context[0]!, { "data-from": "context" })];
   return steps(sub(vec("c"), mt("1")), [...terms, ...sum, result]);

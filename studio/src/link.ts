@@ -1,4 +1,4 @@
-/** Deep links: everything that is shown follows from the part of the address behind `#`. */
+/** Deep links: everything shown follows from the part of the address after `#`. */
 
 export const VIEWS = ["walk", "alignment", "what-if", "photo", "history"] as const;
 export type View = (typeof VIEWS)[number];
@@ -9,21 +9,21 @@ export type Op = "onehot" | "zero";
 export interface State {
   readonly view: View;
   readonly tick: number;
-  readonly site: string | null; // null: the alignment's
-  readonly head: number | null; // null: the mean of all
-  readonly merge: boolean; // pieces as words
-  readonly specials: boolean; // start and end tokens too
+  readonly site: string | null; // null: the alignment site
+  readonly head: number | null; // null: the mean of all heads
+  readonly merge: boolean; // fold subwords into words
+  readonly specials: boolean; // show start and end tokens
   readonly figure: Figure;
-  readonly byRow: boolean; // shades are shares of the row's largest weight, not of 1
+  readonly byRow: boolean; // shades relative to the row's largest weight, not to 1
   readonly numbers: boolean;
   readonly table: boolean;
   readonly speed: number;
-  readonly position: number | null; // the source position that Walk explains; null: the heaviest
+  readonly position: number | null; // the key that Walk explains; null: the largest weight
   readonly op: Op;
   readonly cell: readonly [step: number, position: number] | null; // of What-if
 }
 
-export const START: State = {
+export const DEFAULT_STATE: State = {
   view: "walk",
   tick: 0,
   site: null,
@@ -49,47 +49,47 @@ export function format(state: State): string {
   if (state.head !== null) query.set("head", String(state.head));
   query.set("merge", flag(state.merge));
   query.set("specials", flag(state.specials));
-  if (state.figure !== START.figure) query.set("figure", state.figure);
+  if (state.figure !== DEFAULT_STATE.figure) query.set("figure", state.figure);
   if (state.byRow) query.set("scale", "row");
   if (!state.numbers) query.set("numbers", "0");
   if (state.table) query.set("table", "1");
-  if (state.speed !== START.speed) query.set("speed", String(state.speed));
+  if (state.speed !== DEFAULT_STATE.speed) query.set("speed", String(state.speed));
   if (state.position !== null) query.set("position", String(state.position));
-  if (state.op !== START.op) query.set("op", state.op);
+  if (state.op !== DEFAULT_STATE.op) query.set("op", state.op);
   if (state.cell !== null) query.set("cell", state.cell.join("."));
   return `#/${state.view}?${query.toString()}`;
 }
 
-function whole(text: string | null): number | null {
+function parseInteger(text: string | null): number | null {
   return text !== null && /^\d+$/.test(text) ? Number(text) : null;
 }
 
-function oneOf<T extends string>(text: string | null, known: readonly T[], otherwise: T): T {
-  return known.find((name) => name === text) ?? otherwise;
+function oneOf<T extends string>(text: string | null, known: readonly T[], fallback: T): T {
+  return known.find((name) => name === text) ?? fallback;
 }
 
-/** What cannot be read is as if it were not there. */
+/** Invalid parts are ignored. */
 export function parse(hash: string): State {
   const [, path = "", rest = ""] = /^#\/([^?]*)\??(.*)$/.exec(hash) ?? [];
   const query = new URLSearchParams(rest);
-  const flagged = (name: string, otherwise: boolean): boolean =>
-    query.has(name) ? query.get(name) !== "0" : otherwise;
-  const [step, position] = (query.get("cell") ?? "").split(".").map(whole);
-  const speed = Number(query.get("speed") ?? START.speed);
+  const flagged = (name: string, fallback: boolean): boolean =>
+    query.has(name) ? query.get(name) !== "0" : fallback;
+  const [step, position] = (query.get("cell") ?? "").split(".").map(parseInteger);
+  const speed = Number(query.get("speed") ?? DEFAULT_STATE.speed);
   return {
-    view: oneOf(path, VIEWS, START.view),
-    tick: whole(query.get("tick")) ?? START.tick,
+    view: oneOf(path, VIEWS, DEFAULT_STATE.view),
+    tick: parseInteger(query.get("tick")) ?? DEFAULT_STATE.tick,
     site: query.get("site"),
-    head: whole(query.get("head")),
-    merge: flagged("merge", START.merge),
-    specials: flagged("specials", START.specials),
-    figure: oneOf(query.get("figure"), FIGURES, START.figure),
+    head: parseInteger(query.get("head")),
+    merge: flagged("merge", DEFAULT_STATE.merge),
+    specials: flagged("specials", DEFAULT_STATE.specials),
+    figure: oneOf(query.get("figure"), FIGURES, DEFAULT_STATE.figure),
     byRow: query.get("scale") === "row",
-    numbers: flagged("numbers", START.numbers),
-    table: flagged("table", START.table),
-    speed: [0.25, 0.5, 1, 2, 4].includes(speed) ? speed : START.speed,
-    position: whole(query.get("position")),
-    op: oneOf(query.get("op"), ["onehot", "zero"], START.op),
+    numbers: flagged("numbers", DEFAULT_STATE.numbers),
+    table: flagged("table", DEFAULT_STATE.table),
+    speed: [0.25, 0.5, 1, 2, 4].includes(speed) ? speed : DEFAULT_STATE.speed,
+    position: parseInteger(query.get("position")),
+    op: oneOf(query.get("op"), ["onehot", "zero"], DEFAULT_STATE.op),
     cell: step != null && position != null ? [step, position] : null,
   };
 }

@@ -1,8 +1,8 @@
-/** Long lists and a long timeline: what is spoken of is in sight, and lists side by side stay so. */
+/** Scrolling: the chosen row and the current word stay visible, and lists side by side scroll together. */
 
-const TOGETHER = '[data-grid="scores"],[data-grid="weights"],[data-grid="values"]';
+const SYNCED = '[data-grid="scores"],[data-grid="weights"],[data-grid="values"]';
 
-/** Bring the chosen rows and the current word into their boxes; the page itself does not move. */
+/** Scroll chosen rows and the current word into view inside their boxes, not the page. */
 export function reveal(root: Element): void {
   for (const row of root.querySelectorAll<HTMLElement>(".lanes .list .chosen")) {
     const box = row.parentElement!;
@@ -20,13 +20,13 @@ export function reveal(root: Element): void {
   }
 }
 
-/** One list scrolls, and those beside it with it. */
-export function together(root: Element): void {
+/** Scroll the lists of scores, weights and values together. */
+export function syncScroll(root: Element): void {
   root.addEventListener(
     "scroll",
     ({ target }) => {
-      if (!(target instanceof HTMLElement) || !target.matches(TOGETHER)) return;
-      for (const other of root.querySelectorAll<HTMLElement>(TOGETHER)) other.scrollTop = target.scrollTop;
+      if (!(target instanceof HTMLElement) || !target.matches(SYNCED)) return;
+      for (const other of root.querySelectorAll<HTMLElement>(SYNCED)) other.scrollTop = target.scrollTop;
     },
     { capture: true, passive: true },
   );

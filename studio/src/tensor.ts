@@ -1,5 +1,5 @@
-/** Arrays of a trace: base64 in C order, little endian. */
-import type { Tensor, Trace } from "./trace";
+/** Tensors of a trace: base64 in C order, little endian. */
+import type { PackedTensor, Trace } from "./trace";
 
 export interface Numbers {
   readonly shape: readonly number[];
@@ -13,7 +13,7 @@ function bytesOf(text: string): Uint8Array {
   return bytes;
 }
 
-export function unpack(tensor: Tensor): Numbers {
+export function unpack(tensor: PackedTensor): Numbers {
   const bytes = bytesOf(tensor.data);
   if (tensor.dtype === "u1") return { shape: tensor.shape, data: bytes };
   const view = new DataView(bytes.buffer);
@@ -22,30 +22,30 @@ export function unpack(tensor: Tensor): Numbers {
   return { shape: tensor.shape, data };
 }
 
-/** The arrays of one trace, each unpacked when it is first asked for. */
+/** The tensors of one trace, each unpacked on first use. */
 export class Arrays {
   private readonly known = new Map<string, Numbers>();
 
   constructor(private readonly trace: Trace) {}
 
   get(name: string): Numbers {
-    let found = this.known.get(name);
-    if (found === undefined) {
+    let numbers = this.known.get(name);
+    if (numbers === undefined) {
       const tensor = this.trace.tensors[name];
-      if (tensor === undefined) throw new Error(`the trace has no array "${name}"`);
-      found = unpack(tensor);
-      this.known.set(name, found);
+      if (tensor === undefined) throw new Error(`the trace has no tensor "${name}"`);
+      numbers = unpack(tensor);
+      this.known.set(name, numbers);
     }
-    return found;
+    return numbers;
   }
 
-  /** Row `position` of head `head`: of a single head the axis may be missing. */
+  /** Row `position` of head `head`; a single head may have no axis. */
   row(name: string, position: number, head = 0): ArrayLike<number> {
     const { shape, data } = this.get(name);
-    const wide = shape.at(-1) ?? 1;
+    const width = shape.at(-1) ?? 1;
     const heads = shape.length === 3 ? (shape[1] ?? 1) : 1;
-    const start = (position * heads + (heads > 1 ? head : 0)) * wide;
-    return data.subarray(start, start + wide);
+    const start = (position * heads + (heads > 1 ? head : 0)) * width;
+    return data.subarray(start, start + width);
   }
 
   has(name: string): boolean {

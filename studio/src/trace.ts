@@ -1,18 +1,55 @@
-// Written by types.mjs from docs/trace.schema.json: not to be edited.
+// Written by types.mjs from docs/trace.schema.json: do not edit.
 
-/** Largest differences between what was recorded and what was computed again; None: not computed. */
+/** A hypothesis of a beam search: its parent's (-1: the empty one) and one more token. */
+export interface BeamNode {
+  id: number;
+  parent: number;
+  step: number;
+  token: number;
+  text: string;
+  logp: number;
+  total_logp: number;
+  state: "active" | "pruned" | "finished";
+  score?: number | null;
+}
+
+/** Every hypothesis a beam search kept; `weights` (node, head, key) are those of the alignment site. */
+export interface BeamTree {
+  beam_size: number;
+  nodes: BeamNode[];
+  best: number[];
+  weights?: string | null;
+}
+
+/** A token that could have been generated, and its log-probability. */
+export interface Candidate {
+  id?: number | null;
+  text: string;
+  logp: number;
+}
+
+/** Largest absolute differences between recorded and recomputed numbers; None: not recomputed. */
 export interface Checks {
   row_sum?: number | null;
-  softmax?: number | null;
+  weights?: number | null;
   context?: number | null;
-  top_first?: boolean | null;
-  moving?: boolean | null;
-  score?: number | null;
-  said?: number | null;
+  greedy_is_argmax?: boolean | null;
+  weights_vary?: boolean | null;
+  scores?: number | null;
+  features?: number | null;
   output?: number | null;
 }
 
-/** A change to what the model did: `op` at a site, step, head and source position. */
+/** The output distribution of a step if a source position had all of the weight, or none. */
+export interface Counterfactual {
+  op: "onehot" | "zero";
+  step: number;
+  position: number;
+  tvd: number;
+  top: Candidate[];
+}
+
+/** A change to a generation: an operation at a site, step, head and source position. */
 export interface Edit {
   op: "set" | "onehot" | "zero" | "uniform" | "permute" | "gold" | "mask-head" | "source" | "prefix";
   site?: string | null;
@@ -23,37 +60,20 @@ export interface Edit {
   text?: string | null;
 }
 
-/** Word alignment known from elsewhere, (source word, target word) from 0; sure links are possible too. */
+/** The package that wrote the trace. */
+export interface Generator {
+  package: string;
+  version: string;
+}
+
+/** A reference word alignment: (source word, target word), counted from 0. Sure links are also possible. */
 export interface Gold {
   sure: [number, number][];
   possible: [number, number][];
 }
 
-/** One site: names of its arrays in `tensors`. */
-export interface Looks {
-  site: string;
-  kind: "cross" | "self" | "pool" | "history" | "tape";
-  heads: number;
-  mass: "one" | "at_most_one" | "free";
-  asks: "target" | "source";
-  reads: "target" | "source";
-  weight: string;
-  score?: string | null;
-  query?: string | null;
-  value?: string | null;
-  context?: string | null;
-  mask?: string | null;
-  through?: string | null;
-  extra: Record<string, string>;
-}
-
-export interface Maker {
-  package: string;
-  version: string;
-}
-
-/** Whose trace it is; `settings` is the recipe's [model] section, in the recipe's own words. */
-export interface Model {
+/** The traced model; `settings` is the [model] section of its recipe. */
+export interface ModelInfo {
   name: string;
   task: string;
   settings: Record<string, unknown>;
@@ -61,55 +81,60 @@ export interface Model {
   sha256?: string | null;
 }
 
-/** A hypothesis of a beam: one token more than its parent's (-1: the beginning). */
-export interface Node {
-  id: number;
-  parent: number;
-  t: number;
-  token: number;
-  text: string;
-  logp: number;
-  total: number;
-  state: "alive" | "dropped" | "done";
-  score?: number | null;
-}
-
-/** A picture that was read: its tokens are regions of a grid (rows, columns), row by row. */
-export interface Photo {
-  href: string;
-  width: number;
-  height: number;
-  grid: [number, number];
-}
-
-/** What was read, or written: tokens, the words they make, and the text as it is. */
-export interface Side {
-  text: string;
-  tokens: Token[];
-  words: string[];
-  reference?: string | null;
-  image?: Photo | null;
-}
-
-/** What was written at one step: the token before it, the choice, and what else was likely. */
-export interface Step {
-  logp: number;
-  input?: number | null;
-  forced: boolean;
-  rank?: number | null;
-  entropy?: number | null;
-  top: Top[];
-}
-
-/** Numbers in C order, little endian, as base64: `f4` floats, `u1` truths. `dims` names the axes. */
-export interface Tensor {
+/** Numbers in C order, little endian, as base64: `f4` is float32, `u1` is boolean. `dims` names the axes. */
+export interface PackedTensor {
   dtype: "f4" | "u1";
   shape: number[];
   dims: string[];
   data: string;
 }
 
-/** One position: the piece as the vocabulary has it, and the word it belongs to (-1: none). */
+/** The input or the output: its text, its tokens, and the words they belong to. */
+export interface Side {
+  text: string;
+  tokens: Token[];
+  words: string[];
+  reference?: string | null;
+  image?: SourceImage | null;
+}
+
+/** The attention of one site. Arrays are given by their names in `tensors`. */
+export interface SiteRecord {
+  site: string;
+  kind: "cross" | "self" | "pool" | "history" | "tape";
+  heads: number;
+  mass: "one" | "at_most_one" | "free";
+  query_side: "target" | "source";
+  key_side: "target" | "source";
+  weights: string;
+  scores?: string | null;
+  query?: string | null;
+  values?: string | null;
+  context?: string | null;
+  keep?: string | null;
+  keys_from?: string | null;
+  extras: Record<string, string>;
+}
+
+/** The input image. Its tokens are the regions of a grid (rows, columns), row by row. */
+export interface SourceImage {
+  data_uri: string;
+  width: number;
+  height: number;
+  grid: [number, number];
+}
+
+/** One decoding step: the input token, the log-probability of the output token, and likely candidates. */
+export interface Step {
+  logp: number;
+  input?: number | null;
+  forced: boolean;
+  rank?: number | null;
+  entropy?: number | null;
+  top: Candidate[];
+}
+
+/** One position: the token as the vocabulary writes it, and the index of its word (-1: none). */
 export interface Token {
   text: string;
   word: number;
@@ -117,52 +142,28 @@ export interface Token {
   id?: number | null;
 }
 
-/** A word that could have been written, and how likely it was. */
-export interface Top {
-  id?: number | null;
-  text: string;
-  logp: number;
-}
-
-/** All that a beam kept, and the weights of each: `weight` (node, head, key) of the alignment's site. */
-export interface Tree {
-  size: number;
-  nodes: Node[];
-  best: number[];
-  weight?: string | null;
-}
-
-/** What would have been likely at a step if a source position had all weight, or none. */
-export interface WhatIf {
-  op: "onehot" | "zero";
-  step: number;
-  position: number;
-  tvd: number;
-  top: Top[];
-}
-
-/** One generation: what was read, what was written, and where each step looked. */
+/** One generation: its input, its output, and the attention of every step. */
 export interface Trace {
-  schema: "attn-trace/1";
+  schema: "attn-trace/2";
   id: string;
   parent?: string | null;
   created: string;
   detail: "weights" | "steps" | "full";
-  generator: Maker;
-  model: Model;
-  decode: Record<string, unknown>;
+  generator: Generator;
+  model: ModelInfo;
+  decoding: Record<string, unknown>;
   source: Side;
   target: Side;
   gold?: Gold | null;
   steps: Step[];
-  sites: Looks[];
-  alignment?: string | null;
+  sites: SiteRecord[];
+  alignment_site?: string | null;
   shift: number;
-  tensors: Record<string, Tensor>;
-  combine: Record<string, string>;
-  beam?: Tree | null;
+  tensors: Record<string, PackedTensor>;
+  intermediates: Record<string, string>;
+  beam?: BeamTree | null;
   edits: Edit[];
-  whatif: WhatIf[];
+  counterfactuals: Counterfactual[];
   checks?: Checks | null;
-  tests: Record<string, unknown>;
+  attributions: Record<string, string>;
 }

@@ -1,58 +1,61 @@
-/** What every view is given: the trace, what is asked for, and a way to ask for something else. */
-import type { Verdict } from "./check";
+/** What every view receives: the trace, the state, and functions that change the state. */
+import type { Errors } from "./check";
 import type { State } from "./link";
 import type { Arrays } from "./tensor";
-import type { Line } from "./tick";
-import type { Looks, Trace } from "./trace";
+import type { Timeline } from "./timeline";
+import type { SiteRecord, Trace } from "./trace";
 
 export interface Ui {
   readonly trace: Trace;
   readonly arrays: Arrays;
   readonly state: State;
-  readonly line: Line;
+  readonly timeline: Timeline;
   readonly playing: boolean;
-  readonly verdict: Verdict | null; // null: still computing
+  readonly errors: Errors | null; // null: still computing
   /** The cell of a grid that the Tab key reaches. */
   readonly focused: (grid: string) => readonly [row: number, column: number];
   readonly go: (change: Partial<State>) => void;
   readonly play: (on: boolean) => void;
-  /** What choosing a cell of a grid does. */
-  readonly picks: (grid: string, pick: Pick) => void;
-  /** What is to be painted on a canvas once it is in the document. */
-  readonly paint: (id: string, painter: Painter) => void;
+  /** Register what choosing a cell of a grid does. */
+  readonly onPick: (grid: string, pick: Pick) => void;
+  /** Register what is painted on a canvas once it is in the document. */
+  readonly onPaint: (id: string, painter: Painter) => void;
 }
 
 export type Pick = (row: number, column: number) => void;
 export type Painter = (canvas: HTMLCanvasElement) => void;
 
-export function looksOf(trace: Trace, site: string | null): Looks | null {
-  const wanted = site ?? trace.alignment ?? trace.sites[0]?.site;
-  return trace.sites.find((looks) => looks.site === wanted) ?? trace.sites[0] ?? null;
+/** The record of a site; without a name the alignment site's, else the first. */
+export function findSite(trace: Trace, site: string | null): SiteRecord | null {
+  const name = site ?? trace.alignment_site ?? trace.sites[0]?.site;
+  return trace.sites.find((record) => record.site === name) ?? trace.sites[0] ?? null;
 }
 
-/** Sites that are asked once for every output token: those the Walk can follow. */
-export const walkable = (trace: Trace): Looks[] => trace.sites.filter((looks) => looks.asks === "target");
+/** The sites with one query per output token, which the Walk can follow. */
+export const walkableSites = (trace: Trace): SiteRecord[] =>
+  trace.sites.filter((record) => record.query_side === "target");
 
-export function walked(trace: Trace, site: string | null): Looks | null {
-  const known = walkable(trace);
+export function findWalkableSite(trace: Trace, site: string | null): SiteRecord | null {
+  const records = walkableSites(trace);
   return (
-    known.find((looks) => looks.site === site) ??
-    known.find((looks) => looks.site === trace.alignment) ??
-    known[0] ??
+    records.find((record) => record.site === site) ??
+    records.find((record) => record.site === trace.alignment_site) ??
+    records[0] ??
     null
   );
 }
 
-/** (step, position), of the chosen head or the mean of all. */
-export function meanWeights(ui: Ui, looks: Looks): number[][] {
-  const head = headOf(looks, ui.state.head);
-  const heads = head === null ? Array.from({ length: looks.heads }, (_, i) => i) : [head];
+/** The weights by (step, key), of the chosen head or the mean of all. */
+export function stepWeights(ui: Ui, record: SiteRecord): number[][] {
+  const head = validHead(record, ui.state.head);
+  const heads = head === null ? Array.from({ length: record.heads }, (_, i) => i) : [head];
   return ui.trace.steps.map((_, step) => {
-    const rows = heads.map((one) => ui.arrays.row(looks.weight, step, one));
+    const rows = heads.map((one) => ui.arrays.row(record.weights, step, one));
     return Array.from(rows[0]!, (_, i) => rows.reduce((sum, row) => sum + row[i]!, 0) / rows.length);
   });
 }
 
-export function headOf(looks: Looks, head: number | null): number | null {
-  return head === null || head >= looks.heads ? null : head;
+/** The chosen head, or null (the mean) if the site does not have it. */
+export function validHead(record: SiteRecord, head: number | null): number | null {
+  return head === null || head >= record.heads ? null : head;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { difference, number, percent, piece, short } from "../src/format";
+import { difference, number, percent, short, tokenText } from "../src/format";
 
-test("numbers are rounded, never to a wrong nothing", () => {
+test("small numbers are not rounded to 0", () => {
   expect([0, 1, -0.5, 0.0004, -3e-7, 13.3324].map((value) => number(value))).toEqual([
     "0",
     "1.000",
@@ -13,11 +13,11 @@ test("numbers are rounded, never to a wrong nothing", () => {
   expect(number(NaN)).toBe("not a number");
 });
 
-test("a cell has room for two digits", () => {
+test("a weight in a cell has two digits", () => {
   expect([0.004, 0.006, 0.914, 0.999, 1.5].map(short)).toEqual(["·", ".01", ".91", "1", "1.50"]);
 });
 
-test("differences and shares", () => {
+test("differences and percents", () => {
   expect(difference(1.46e-7)).toBe("1.5e−7");
   expect([0, 0.0001, 0.034, 0.96, 0.996, 0.9999, 1].map(percent)).toEqual([
     "0.0 %",
@@ -30,12 +30,12 @@ test("differences and shares", () => {
   ]);
 });
 
-test("a piece loses the mark of its space; one that goes on with a word has a hyphen", () => {
+test("a token loses its space marker; a subword that continues a word has a hyphen", () => {
   const tokens = [
     { text: "▁Park", word: 0, role: "normal" as const },
     { text: ".", word: 0, role: "normal" as const },
     { text: "▁", word: 1, role: "normal" as const },
   ];
   const side = { text: "", words: ["Park.", ""], tokens };
-  expect([0, 1, 2].map((at) => piece(side, at))).toEqual(["Park", "‑.", "▁"]);
+  expect([0, 1, 2].map((position) => tokenText(side, position))).toEqual(["Park", "‑.", "▁"]);
 });

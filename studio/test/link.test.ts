@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { START, format, parse, type State } from "../src/link";
+import { DEFAULT_STATE, format, parse, type State } from "../src/link";
 
-test("a link says everything that is shown", () => {
+test("a link contains the whole state", () => {
   const state: State = {
     view: "alignment",
     tick: 37,
@@ -19,17 +19,17 @@ test("a link says everything that is shown", () => {
     cell: [3, 5],
   };
   expect(parse(format(state))).toEqual(state);
-  expect(parse(format(START))).toEqual(START);
+  expect(parse(format(DEFAULT_STATE))).toEqual(DEFAULT_STATE);
 });
 
-test("the form is that of the documentation", () => {
-  const link = format({ ...START, tick: 37, site: "dec.0.cross", head: 2, specials: false });
+test("links have the documented form", () => {
+  const link = format({ ...DEFAULT_STATE, tick: 37, site: "dec.0.cross", head: 2, specials: false });
   expect(link).toBe("#/walk?tick=37&site=dec.0.cross&head=2&merge=1&specials=0");
 });
 
 test.each(["", "#", "#/", "#/nowhere?tick=x", "#/walk?head=-1&speed=7&cell=1", "#%%%"])(
-  "%s is the start",
+  "%s is the default state",
   (hash) => {
-    expect(parse(hash)).toEqual(START);
+    expect(parse(hash)).toEqual(DEFAULT_STATE);
   },
 );

@@ -1,13 +1,13 @@
 /** What the page computes from a recorded trace of the phrase world. */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { agrees, allowed, largest, siteVerdict } from "../src/check";
-import { byToken, groups, table } from "../src/fold";
+import { allowedKeys, isWithinTolerance, largestError, siteErrors } from "../src/check";
+import { groupTokens, siteMatrix, weightTable } from "../src/fold";
 import { Arrays, unpack } from "../src/tensor";
 import type { Side, Trace } from "../src/trace";
 
 const world = (): Trace =>
-  JSON.parse(readFileSync(new URL("../../tests/view/world.json", import.meta.url), "utf8"));
+  JSON.parse(readFileSync(new URL("../../tests/viz/world.json", import.meta.url), "utf8"));
 
 function packed(values: number[], ...shape: number[]) {
   const bytes = Buffer.from(new Float32Array(values).buffer);
@@ -29,46 +29,47 @@ describe("arrays", () => {
   });
 });
 
-describe("computed again", () => {
+describe("recomputing", () => {
   test("a recorded trace agrees", () => {
     const trace = world();
-    const verdict = siteVerdict(trace, new Arrays(trace), trace.sites[0]!);
-    expect(verdict.softmax).toBeLessThan(1e-6);
-    expect(verdict.context).toBeLessThan(1e-6);
-    expect(verdict.sum).toBeLessThan(1e-6);
-    expect(agrees(largest(verdict)!)).toBe(true);
+    const errors = siteErrors(trace, new Arrays(trace), trace.sites[0]!);
+    expect(errors.weights).toBeLessThan(1e-6);
+    expect(errors.context).toBeLessThan(1e-6);
+    expect(errors.rowSum).toBeLessThan(1e-6);
+    expect(isWithinTolerance(largestError(errors)!)).toBe(true);
   });
-  test.each(["cross/weight", "cross/score", "context", "source"])(
-    "one wrong number of %s does not",
+  test.each(["cross/weights", "cross/scores", "context", "source"])(
+    "one wrong number in %s is found",
     (name) => {
       const trace = world();
       const tensor = trace.tensors[name]!;
       const { data } = unpack(tensor);
       data[3] = data[3]! + 0.05 + Math.abs(data[3]!);
       trace.tensors[name] = packed(Array.from(data), ...tensor.shape);
-      expect(agrees(largest(siteVerdict(trace, new Arrays(trace), trace.sites[0]!))!)).toBe(false);
+      const errors = siteErrors(trace, new Arrays(trace), trace.sites[0]!);
+      expect(isWithinTolerance(largestError(errors)!)).toBe(false);
     },
   );
-  test("weights changed by hand need not follow from their scores", () => {
+  test("edited weights need not follow from their scores", () => {
     const trace = world();
-    const { shape } = trace.tensors["cross/weight"]!;
-    const weights = Array.from(unpack(trace.tensors["cross/weight"]!).data);
+    const { shape } = trace.tensors["cross/weights"]!;
+    const weights = Array.from(unpack(trace.tensors["cross/weights"]!).data);
     weights[0]! -= 0.2;
     weights[1]! += 0.2;
-    trace.tensors["cross/weight"] = packed(weights, ...shape);
-    const softmax = (): number => siteVerdict(trace, new Arrays(trace), trace.sites[0]!).softmax!;
-    expect(agrees(softmax())).toBe(false);
+    trace.tensors["cross/weights"] = packed(weights, ...shape);
+    const error = (): number => siteErrors(trace, new Arrays(trace), trace.sites[0]!).weights!;
+    expect(isWithinTolerance(error())).toBe(false);
     trace.edits = [{ op: "set", step: 0, position: 1, value: 0.2 }];
-    expect(agrees(softmax())).toBe(true);
+    expect(isWithinTolerance(error())).toBe(true);
     trace.edits = [{ op: "set", step: 1, position: 1, value: 0.2 }];
-    expect(agrees(softmax())).toBe(false);
+    expect(isWithinTolerance(error())).toBe(false);
   });
-  test("a written word is not read before it is written", () => {
+  test("self-attention of the decoder is causal", () => {
     const trace = world();
-    const looks = { ...trace.sites[0]!, kind: "self" as const, asks: "target" as const };
-    expect(allowed(trace, new Arrays(trace), looks, 1).slice(0, 4)).toEqual([true, true, false, false]);
+    const record = { ...trace.sites[0]!, kind: "self" as const, query_side: "target" as const };
+    expect(allowedKeys(trace, new Arrays(trace), record, 1).slice(0, 4)).toEqual([true, true, false, false]);
   });
-  test("a tape holds what came before, and an empty slot takes its share", () => {
+  test("a tape holds earlier positions, and an empty slot takes its share", () => {
     const half = 1 / (1 + Math.E);
     const trace = {
       ...world(),
@@ -79,13 +80,13 @@ describe("computed again", () => {
       },
     };
     const site = { site: "tape.0", kind: "tape" as const, heads: 1, mass: "at_most_one" as const };
-    const sides = { asks: "source" as const, reads: "source" as const };
-    const looks = { ...site, ...sides, weight: "weight", score: "score", extra: { slot: "slot" } };
+    const sides = { query_side: "source" as const, key_side: "source" as const };
+    const record = { ...site, ...sides, weights: "weight", scores: "score", extras: { empty_slot: "slot" } };
     const arrays = new Arrays(trace);
-    expect(allowed(trace, arrays, looks, 0)).toEqual([false, false]);
-    expect(allowed(trace, arrays, looks, 1)).toEqual([true, false]);
-    expect(siteVerdict(trace, arrays, looks).softmax).toBeLessThan(1e-6);
-    expect(siteVerdict(trace, arrays, { ...looks, extra: {} }).softmax).toBeGreaterThan(0.1);
+    expect(allowedKeys(trace, arrays, record, 0)).toEqual([false, false]);
+    expect(allowedKeys(trace, arrays, record, 1)).toEqual([true, false]);
+    expect(siteErrors(trace, arrays, record).weights).toBeLessThan(1e-6);
+    expect(siteErrors(trace, arrays, { ...record, extras: {} }).weights).toBeGreaterThan(0.1);
   });
 });
 
@@ -106,15 +107,15 @@ describe("folding", () => {
     [0.25, 0.25, 0.5, 0],
     [0, 0, 0, 1],
   ];
-  const looks = {
+  const record = {
     site: "cross",
     kind: "cross",
     heads: 1,
     mass: "one",
-    asks: "target",
-    reads: "source",
-    weight: "w",
-    extra: {},
+    query_side: "target",
+    key_side: "source",
+    weights: "w",
+    extras: {},
   } as const;
   const trace: Trace = {
     ...world(),
@@ -125,28 +126,28 @@ describe("folding", () => {
   };
   const arrays = new Arrays(trace);
 
-  test("sums over pieces that are read, means over pieces that ask", () => {
-    const found = table(trace, arrays, looks, null, true, true);
-    expect(found.rows.map((row) => row.label)).toEqual(["Park.", "ja", "</s>"]);
-    expect(found.values[0]![0]).toBeCloseTo((0.1 + 0.2 + 0.3 + 0.4) / 2, 6);
-    expect(found.values[0]![1]).toBeCloseTo((0.3 + 0.1) / 2, 6);
-    expect([...found.gold]).toEqual(["0,1"]);
+  test("subwords are summed as keys and averaged as queries", () => {
+    const result = weightTable(trace, arrays, record, null, true, true);
+    expect(result.rows.map((row) => row.label)).toEqual(["Park.", "ja", "</s>"]);
+    expect(result.values[0]![0]).toBeCloseTo((0.1 + 0.2 + 0.3 + 0.4) / 2, 6);
+    expect(result.values[0]![1]).toBeCloseTo((0.3 + 0.1) / 2, 6);
+    expect([...result.gold]).toEqual(["0,1"]);
   });
-  test("pieces as they are, and without the end", () => {
-    const found = table(trace, arrays, looks, 0, false, false);
-    expect(found.columns.map((column) => column.label)).toEqual(["Park", "‑.", "ja"]);
-    expect(found.values.length).toBe(3);
-    expect(found.gold.size).toBe(0);
-    expect(groups(side, true, false).found.map((group) => group.positions)).toEqual([[0, 1], [2]]);
+  test("subwords without the end token", () => {
+    const result = weightTable(trace, arrays, record, 0, false, false);
+    expect(result.columns.map((column) => column.label)).toEqual(["Park", "‑.", "ja"]);
+    expect(result.values.length).toBe(3);
+    expect(result.gold.size).toBe(0);
+    expect(groupTokens(side, true, false).groups.map((group) => group.positions)).toEqual([[0, 1], [2]]);
   });
-  test("the mean of heads", () => {
+  test("the mean of all heads", () => {
     const two = { ...trace, tensors: { w: packed([1, 0, 0, 1], 1, 2, 2) } };
-    expect(Array.from(byToken(new Arrays(two), { ...looks, heads: 2 }, null)[0]!)).toEqual([0.5, 0.5]);
-    expect(Array.from(byToken(new Arrays(two), { ...looks, heads: 2 }, 1)[0]!)).toEqual([0, 1]);
+    expect(Array.from(siteMatrix(new Arrays(two), { ...record, heads: 2 }, null)[0]!)).toEqual([0.5, 0.5]);
+    expect(Array.from(siteMatrix(new Arrays(two), { ...record, heads: 2 }, 1)[0]!)).toEqual([0, 1]);
   });
 });
 
-describe("words, then sentences", () => {
+describe("hierarchical attention", () => {
   const sentences = (): Trace => {
     const trace = world();
     const token = (text: string, word: number) => ({ ...trace.source.tokens[0]!, text, word });
@@ -156,8 +157,8 @@ describe("words, then sentences", () => {
       kind: "pool" as const,
       heads: 1,
       mass: "one" as const,
-      reads: "source" as const,
-      extra: {},
+      key_side: "source" as const,
+      extras: {},
     };
     return {
       ...trace,
@@ -166,25 +167,25 @@ describe("words, then sentences", () => {
       steps: trace.steps.slice(0, 1),
       gold: null,
       sites: [
-        { ...site, site: "enc.words", asks: "source", weight: "w" },
-        { ...site, site: "pool", asks: "target", weight: "p", through: "enc.words" },
+        { ...site, site: "enc.words", query_side: "source", weights: "w" },
+        { ...site, site: "pool", query_side: "target", weights: "p", keys_from: "enc.words" },
       ],
       tensors: {
         w: packed([0, 0, 0, 0.25, 0.75, 0, 0, 0, 1], 3, 1, 3),
         p: packed([0, 0.4, 0.6], 1, 1, 3),
-        ends: packed([0, 1, 1], 3),
+        sentence_ends: packed([0, 1, 1], 3),
       },
     };
   };
-  test("a word has its share of its sentence", () => {
+  test("a word's weight is a share of its sentence's", () => {
     const trace = sentences();
-    const seen = table(trace, new Arrays(trace), trace.sites[1]!, null, true, true);
-    expect(seen.values[0]!.map((value) => Math.round(100 * value))).toEqual([10, 30, 60]);
+    const result = weightTable(trace, new Arrays(trace), trace.sites[1]!, null, true, true);
+    expect(result.values[0]!.map((value) => Math.round(100 * value))).toEqual([10, 30, 60]);
   });
-  test("the last word of a sentence reads it, nobody else", () => {
+  test("only the last word of a sentence is a query", () => {
     const trace = sentences();
-    const open = [0, 1, 2].map((query) => allowed(trace, new Arrays(trace), trace.sites[0]!, query));
-    expect(open).toEqual([
+    const allowed = [0, 1, 2].map((query) => allowedKeys(trace, new Arrays(trace), trace.sites[0]!, query));
+    expect(allowed).toEqual([
       [false, false, false],
       [true, true, false],
       [false, false, true],

@@ -1,4 +1,4 @@
-"""Many small looks: a second thread only gets in their way."""
+"""The tests of this room run on one thread: their tensors are too small for two."""
 
 from __future__ import annotations
 

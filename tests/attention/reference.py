@@ -1,19 +1,19 @@
-"""The oracle: every attention equation once more, in plain Python floats, lists and loops.
+"""The reference: the equations of attention in plain Python floats, lists and loops.
 
 One sentence, one query, one head at a time; the tests loop over batch, query and head. It shares no
-code with `heedful` and uses neither torch nor numpy. A matrix is a list of rows and `W x` is the
+code with `heedful.attention` and uses neither torch nor numpy. A matrix is a list of rows and `W x` is the
 ordinary product of matrix and vector; positions count from 0; `keep` is True where a key may be read.
 Sizes that do not fit raise ValueError: every `zip` is strict.
 """
 
 import math
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 Vector = list[float]
 Matrix = list[list[float]]
 Keep = list[bool]
-Normaliser = Callable[[Vector, Keep], Vector]
+Normalizer = Callable[[Vector, Keep], Vector]
 
 
 # --- the arithmetic everything else is written in -------------------------------------------------
@@ -61,11 +61,11 @@ def sigmoid(x: float) -> float:
 
 
 def length(keep: Keep) -> int:
-    """T of the spec's Notation, the unpadded length: one more than the last readable index."""
+    """T of the papers, the length without padding: one more than the last readable index."""
     return max((i + 1 for i, kept in enumerate(keep) if kept), default=0)
 
 
-# --- scores: spec §1 and §6 -----------------------------------------------------------------------
+# --- scores of the tape and of several heads; the others are in `heedful.trace.plain_scores` -------
 
 
 def additive(q: Vector, keys: Matrix, W_q: Matrix, W_k: Matrix, v: Vector) -> Vector:
@@ -73,55 +73,12 @@ def additive(q: Vector, keys: Matrix, W_q: Matrix, W_k: Matrix, v: Vector) -> Ve
     return [inner(v, tanh(plus(times(W_q, q), times(W_k, k)))) for k in keys]
 
 
-def additive_coverage(
-    q: Vector, keys: Matrix, W_q: Matrix, W_k: Matrix, v: Vector, w_c: Vector, coverage: Vector
-) -> Vector:
-    """`e_i = v' tanh(W_q q + W_k k_i + w_c C_i)`: See 2017, eq. 11, without its bias."""
-    scores = []
-    for k, c in zip(keys, coverage, strict=True):
-        seen = [w * c for w in w_c]
-        scores.append(inner(v, tanh(plus(plus(times(W_q, q), times(W_k, k)), seen))))
-    return scores
-
-
-def concat(q: Vector, keys: Matrix, W: Matrix, v: Vector) -> Vector:
-    """`e_i = v' tanh(W [q; k_i])`: Luong 2015, §3.1, concat."""
-    return [inner(v, tanh(times(W, q + k))) for k in keys]
-
-
-def dot(q: Vector, keys: Matrix) -> Vector:
-    """`e_i = q . k_i`: Luong 2015, §3.1, dot."""
-    return [inner(q, k) for k in keys]
-
-
 def scaled_dot(q: Vector, keys: Matrix) -> Vector:
     """`e_i = q . k_i / sqrt(d)`, d the key's size: Vaswani 2017, eq. 1."""
     return [inner(q, k) / math.sqrt(len(k)) for k in keys]
 
 
-def general(q: Vector, keys: Matrix, W: Matrix) -> Vector:
-    """`e_i = q' W k_i`: Luong 2015, §3.1, general."""
-    return [inner(q, times(W, k)) for k in keys]
-
-
-def location(q: Vector, count: int, W: Matrix) -> Vector:
-    """`e_i = (W q)_i` for the first `count` positions: Luong 2015, §3.1, location."""
-    if count > len(W):
-        raise ValueError(f"location scores {len(W)} positions, not {count}")
-    return times(W, q)[:count]
-
-
-def prod_relu(q: Vector, keys: Matrix, W: Matrix, b: Vector, h: Vector) -> Vector:
-    """`e_i = h' relu(W (q * k_i) + b)`: He 2018 (NAIS), f_prod; spec §6."""
-    return [inner(h, relu(affine(W, hadamard(q, k), b))) for k in keys]
-
-
-def concat_relu(q: Vector, keys: Matrix, W: Matrix, b: Vector, h: Vector) -> Vector:
-    """`e_i = h' relu(W [q; k_i] + b)`: He 2018 (NAIS), f_concat; spec §6."""
-    return [inner(h, relu(affine(W, q + k, b))) for k in keys]
-
-
-# --- normalisers: spec §1; exactly 0.0 where not kept, and a score there is never looked at -------
+# --- normalizers; exactly 0.0 where not kept, and a score there is never read ------------
 
 
 def kept_scores(scores: Vector, keep: Keep) -> Vector:
@@ -174,12 +131,10 @@ def entmax15(scores: Vector, keep: Keep) -> Vector:
             low = tau
         else:
             high = tau
-    return [
-        max((e - top) / 2.0 - low, 0.0) ** 2 if kept else 0.0 for e, kept in zip(scores, keep, strict=True)
-    ]
+    return [max((e - top) / 2.0 - low, 0.0) ** 2 if kept else 0.0 for e, kept in zip(scores, keep, strict=True)]
 
 
-# --- placement: spec §1 ---------------------------------------------------------------------------
+# --- placement ---------------------------------------------------------------------------
 
 
 def global_keep(keep: Keep) -> Keep:
@@ -189,8 +144,8 @@ def global_keep(keep: Keep) -> Keep:
 
 def local_m_keep(t: int, keep: Keep, window: int) -> Keep:
     """Local-m: `p_t = min(t, T-1)`, readable where `|i - p_t| <= D`: Luong 2015, §3.2."""
-    centre = min(t, length(keep) - 1)
-    return [kept and abs(i - centre) <= window for i, kept in enumerate(keep)]
+    center = min(t, length(keep) - 1)
+    return [kept and abs(i - center) <= window for i, kept in enumerate(keep)]
 
 
 def local_p(
@@ -200,28 +155,28 @@ def local_p(
     window: int,
     W: Matrix,
     v: Vector,
-    normaliser: Normaliser,
-    renormalise: bool = False,
+    normalizer: Normalizer,
+    renormalize: bool = False,
 ) -> tuple[Vector, float]:
-    """Local-p, Luong 2015, eq. 9 and 10, counted from 0: the weights and the centre `p_t`.
+    """Local-p, Luong 2015, eq. 9 and 10, counted from 0: the weights and the center `p_t`.
 
-    `p_t = (T-1) sigmoid(v' tanh(W q))`, the normaliser over `|i - floor(p_t)| <= D`, times
-    `exp(-(i - p_t)^2 / (2 (D/2)^2))`. D is at least 1. An empty sentence has its centre at 0.
+    `p_t = (T-1) sigmoid(v' tanh(W q))`, the normalizer over `|i - floor(p_t)| <= D`, times
+    `exp(-(i - p_t)^2 / (2 (D/2)^2))`. D is at least 1. An empty sentence has its center at 0.
     """
-    centre = max(length(keep) - 1, 0) * sigmoid(inner(v, tanh(times(W, q))))
-    inside = [kept and abs(i - math.floor(centre)) <= window for i, kept in enumerate(keep)]
+    center = max(length(keep) - 1, 0) * sigmoid(inner(v, tanh(times(W, q))))
+    inside = [kept and abs(i - math.floor(center)) <= window for i, kept in enumerate(keep)]
     weights = [
-        a * math.exp(-((i - centre) ** 2) / (2.0 * (window / 2.0) ** 2))
-        for i, a in enumerate(normaliser(scores, inside))
+        a * math.exp(-((i - center) ** 2) / (2.0 * (window / 2.0) ** 2))
+        for i, a in enumerate(normalizer(scores, inside))
     ]
-    if renormalise:
+    if renormalize:
         total = math.fsum(weights)
         weights = [a / total if total > 0.0 else 0.0 for a in weights]
-    return weights, centre
+    return weights, center
 
 
 def uniform(keep: Keep) -> Vector:
-    """`a_i = 1 / (number of readable keys)`: the control of spec §1."""
+    """`a_i = 1 / (number of readable keys)`: the baseline."""
     return [1.0 / keep.count(True) if kept else 0.0 for kept in keep]
 
 
@@ -269,7 +224,7 @@ def context(weights: Vector, values: Matrix) -> Vector:
     return [inner(weights, list(column)) for column in columns]
 
 
-# --- several heads and self-attention: spec §1 and §3 ---------------------------------------------
+# --- several heads and self-attention ---------------------------------------------
 
 
 def head_slice(vector: Vector, head: int, heads: int) -> Vector:
@@ -303,16 +258,16 @@ def multi_head(
     keys = [affine(W_k, k, b_k) for k in key_vecs]
     values = [affine(W_v, v, b_v) for v in value_vecs]
     joined: Vector = []
-    looks: Matrix = []
+    attentions: Matrix = []
     for head in range(heads):
         head_keys = [head_slice(k, head, heads) for k in keys]
         head_values = [head_slice(v, head, heads) for v in values]
         weights = softmax(scaled_dot(head_slice(q, head, heads), head_keys), keep)
         joined += context(weights, head_values)
-        looks.append(weights)
+        attentions.append(weights)
     if not any(keep):  # spec, Notation: who may read nothing gets zeros, not the bias of the joining
-        return [0.0] * len(W_o), looks
-    return affine(W_o, joined, b_o), looks
+        return [0.0] * len(W_o), attentions
+    return affine(W_o, joined, b_o), attentions
 
 
 def self_attention(
@@ -335,20 +290,20 @@ def self_attention(
     asks like any other; it is only never read.
     """
     outputs: Matrix = []
-    looks: list[Matrix] = []
+    attentions: list[Matrix] = []
     for t, x in enumerate(xs):
         allowed = [kept and (j <= t or not causal) for j, kept in enumerate(keep)]
         output, weights = multi_head(x, xs, xs, allowed, heads, W_q, b_q, W_k, b_k, W_v, b_v, W_o, b_o)
         outputs.append(output)
-        looks.append(weights)
-    return outputs, looks
+        attentions.append(weights)
+    return outputs, attentions
 
 
-# --- the reader with a tape: spec §3 --------------------------------------------------------------
+# --- the LSTMN --------------------------------------------------------------
 
 
 class LstmnStep(NamedTuple):
-    """What one step of the LSTMN writes on the tape and what it read from it."""
+    """One step of the LSTMN: the new slot, and the summary of the earlier ones."""
 
     h: Vector
     m: Vector
@@ -420,55 +375,3 @@ def lstmn(
         steps.append(step)
         summary = step.summary
     return steps
-
-
-# --- recommendation: spec §6 ----------------------------------------------------------------------
-
-
-def nais_weights(
-    p_i: Vector,
-    history: Matrix,
-    W: Matrix,
-    b: Vector,
-    h: Vector,
-    beta: float,
-    kind: Literal["prod", "concat"],
-) -> Vector:
-    """`a_ij = exp(f_ij) / (sum_j exp f_ij)^beta`: He 2018; `history` is q_j for j in R_u without i."""
-    score = {"prod": prod_relu, "concat": concat_relu}[kind]
-    return smoothed_softmax(score(p_i, history, W, b, h), [True] * len(history), beta)
-
-
-def nais_score(
-    p_i: Vector,
-    history: Matrix,
-    W: Matrix,
-    b: Vector,
-    h: Vector,
-    beta: float,
-    kind: Literal["prod", "concat"],
-    bias: float,
-) -> float:
-    """`y_ui = b_i + p_i' sum_j a_ij q_j`: He 2018; an empty history leaves the bias."""
-    if not history:
-        return bias
-    return bias + inner(p_i, context(nais_weights(p_i, history, W, b, h, beta, kind), history))
-
-
-# --- how far apart two distributions are: seeing.md §3.1 ------------------------------------------
-
-
-def tvd(p: Vector, q: Vector) -> float:
-    """Total variation distance, `1/2 sum_v |p_v - q_v|`."""
-    return math.fsum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2.0
-
-
-def kl(p: Vector, q: Vector) -> float:
-    """`KL(p||q) = sum_v p_v ln(p_v / q_v)` in nats, with `0 ln 0 = 0`."""
-    return math.fsum(a * math.log(a / b) for a, b in zip(p, q, strict=True) if a > 0.0)
-
-
-def jsd(p: Vector, q: Vector) -> float:
-    """Jensen-Shannon divergence, `KL(p||m)/2 + KL(q||m)/2` with `m = (p+q)/2`: 0 to ln 2, no root taken."""
-    m = [(a + b) / 2.0 for a, b in zip(p, q, strict=True)]
-    return kl(p, m) / 2.0 + kl(q, m) / 2.0

@@ -1,4 +1,4 @@
-"""`gradcheck` of everything that learns, in float64, over masks with holes and rows without any key."""
+"""`gradcheck` of every mechanism in float64, over masks with holes and rows without any key."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from torch.autograd import gradcheck
 from attention.helpers import (
     COVERED,
     FULL,
+    NORMALIZERS,
     PLACEMENT_SETTINGS,
     SCORE_NAMES,
-    SEEN,
+    WEIGHTS,
+    attend,
     build,
-    enliven,
     mask,
     query_size,
+    randomize_parameters,
     rng,
 )
-from heedful.attention import NORMALISERS, Attention, Tape, Watch, causal
+from heedful.attention import Attention, Hooks, Tape, causal
 
 pytestmark = pytest.mark.usefixtures("as_users_run")  # shapes are checked in `test_contract.py`
 KEEP = mask("10110", "00000", "00100")
-ALLOW = mask("11010", "00000").expand(3, 2, 5)  # the second query may read nothing
+ALLOWED = mask("11010", "00000").expand(3, 2, 5)  # the second query may read nothing
 DIFFERENTIABLE = [name for name in PLACEMENT_SETTINGS if name not in ("hard sample", "hard argmax")]
 
 
@@ -33,97 +35,97 @@ def leaf(*shape: int, seed: int) -> Tensor:
     return torch.randn(*shape, generator=rng(seed), dtype=torch.float64).requires_grad_()
 
 
-def checked(attention: Attention, query: int, key: int, look: Callable[..., tuple[Tensor, ...]]) -> None:
-    """gradcheck with respect to query, keys, values and every parameter (it perturbs them in place)."""
+def assert_gradients(attention: Attention, query: int, key: int, output: Callable[..., tuple[Tensor, ...]]) -> None:
+    """Check the gradients of query, keys, values and every parameter (gradcheck perturbs them in place)."""
     inputs = (leaf(3, 2, query, seed=1), leaf(3, 5, key, seed=2), leaf(3, 5, 2, seed=3))
-    assert gradcheck(look, (*inputs, *attention.parameters()))
+    assert gradcheck(output, (*inputs, *attention.parameters()))
 
 
-def looked(attention: Attention, steps: int = 1) -> Callable[..., tuple[Tensor, ...]]:
-    def look(query: Tensor, keys: Tensor, values: Tensor, *parameters: Tensor) -> tuple[Tensor, ...]:
+def attend_steps(attention: Attention, steps: int = 1) -> Callable[..., tuple[Tensor, ...]]:
+    def run(query: Tensor, keys: Tensor, values: Tensor, *parameters: Tensor) -> tuple[Tensor, ...]:
         memory = attention.prepare(keys, KEEP, values)
-        carry = attention.start(memory, 2)
+        carry = attention.initial_carry(memory, 2)
         results: list[Tensor] = []
         for step in range(steps):
-            context, seen, carry = attention.look(query + step, memory, carry=carry, allow=ALLOW, watch=FULL)
-            assert seen.scores is not None
-            assert seen.weights is not None
-            results += [context, seen.scores, seen.weights, *carry.values(), *seen.extra.values()]
+            context, output, carry = attend(attention, query + step, memory, carry=carry, allowed=ALLOWED, hooks=FULL)
+            assert output.scores is not None
+            assert output.weights is not None
+            results += [context, output.scores, output.weights, *carry.values(), *output.extras.values()]
         return tuple(result for result in results if result.is_floating_point())
 
-    return look
+    return run
 
 
 @pytest.mark.parametrize("score", SCORE_NAMES)
-def test_scores(score: str) -> None:
+def test_gradients_of_scores(score: str) -> None:
     key = 3
     query = key if query_size(score) != 2 else 2
-    attention = build(score, query=query, key=key, hidden=3, table=5)
-    checked(attention, query, key, looked(attention, steps=3 if score == COVERED else 1))
+    attention = build(score, query=query, key=key, hidden=3, max_source_positions=5)
+    assert_gradients(attention, query, key, attend_steps(attention, steps=3 if score == COVERED else 1))
 
 
-@pytest.mark.parametrize("normaliser", NORMALISERS)
-def test_normalisers(normaliser: str) -> None:
+@pytest.mark.parametrize("normalizer", NORMALIZERS)
+def test_gradients_of_normalizers(normalizer: str) -> None:
     keep = torch.cat([KEEP, mask("11111")])
     scores = leaf(4, 5, seed=4)
 
-    def normalise(scores: Tensor) -> Tensor:
-        result: Tensor = NORMALISERS[normaliser].apply(scores, keep)
+    def normalize(scores: Tensor) -> Tensor:
+        result: Tensor = NORMALIZERS[normalizer](scores, keep)
         return result
 
-    assert gradcheck(normalise, (scores,))
-    attention = build("general", normaliser, query=2, key=3)
-    checked(attention, 2, 3, looked(attention))
+    assert gradcheck(normalize, (scores,))
+    attention = build("general", normalizer, query=2, key=3)
+    assert_gradients(attention, 2, 3, attend_steps(attention))
 
 
 @pytest.mark.parametrize("placement", DIFFERENTIABLE)
 def test_placements(placement: str) -> None:
     attention = build("general", "softmax", placement, query=2, key=3, window=1)
-    checked(attention, 2, 3, looked(attention))
+    assert_gradients(attention, 2, 3, attend_steps(attention))
 
 
-@pytest.mark.parametrize("normaliser", [name for name in NORMALISERS if name != "smoothed-softmax"])
-@pytest.mark.parametrize("how", ["sample", "argmax"])
-def test_a_hard_look_teaches_through_log_probability_and_entropy_alone(how: str, normaliser: str) -> None:
-    attention = build("general", normaliser, f"hard {how}", query=2, key=3)
+@pytest.mark.parametrize("normalizer", [name for name in NORMALIZERS if name != "smoothed-softmax"])
+@pytest.mark.parametrize("mode", ["sample", "argmax"])
+def test_hard_attention_learns_through_log_probability_and_entropy_alone(mode: str, normalizer: str) -> None:
+    attention = build("general", normalizer, f"hard {mode}", query=2, key=3)
 
-    def look(query: Tensor, keys: Tensor, *parameters: Tensor) -> tuple[Tensor, Tensor]:
+    def output(query: Tensor, keys: Tensor, *parameters: Tensor) -> tuple[Tensor, Tensor]:
         memory = attention.prepare(keys, KEEP)
-        _, seen, _ = attention.look(query, memory, allow=ALLOW, watch=SEEN, rng=rng())
-        assert seen.weights is not None
-        assert not seen.weights.requires_grad
-        assert seen.extra["logp"].requires_grad  # gradcheck passes over what does not
-        assert seen.extra["entropy"].requires_grad
-        return seen.extra["logp"], seen.extra["entropy"]
+        output, _ = attention(query, memory, allowed=ALLOWED, hooks=WEIGHTS, rng=rng())
+        assert output.weights is not None
+        assert not output.weights.requires_grad
+        assert output.extras["logp"].requires_grad  # gradcheck skips outputs without gradients
+        assert output.extras["entropy"].requires_grad
+        return output.extras["logp"], output.extras["entropy"]
 
-    assert gradcheck(look, (leaf(3, 2, 2, seed=1), leaf(3, 5, 3, seed=2), *attention.parameters()))
+    assert gradcheck(output, (leaf(3, 2, 2, seed=1), leaf(3, 5, 3, seed=2), *attention.parameters()))
 
 
-@pytest.mark.parametrize("watch", [Watch(), SEEN], ids=["fused", "explicit"])
+@pytest.mark.parametrize("hooks", [Hooks(), WEIGHTS], ids=["fused", "explicit"])
 @pytest.mark.parametrize("score", ["dot", "scaled-dot", "additive"])
-def test_several_heads_looking_at_themselves(score: str, watch: Watch) -> None:
+def test_several_heads_looking_at_themselves(score: str, hooks: Hooks) -> None:
     attention = build(score, query=4, key=4, value=4, heads=2, hidden=3)
 
-    def look(x: Tensor, *parameters: Tensor) -> Tensor:
-        return attention.look(x, attention.prepare(x, KEEP), allow=causal(5), watch=watch)[0]
+    def output(x: Tensor, *parameters: Tensor) -> Tensor:
+        return attend(attention, x, attention.prepare(x, KEEP), allowed=causal(5), hooks=hooks)[0]
 
     # The key's bias alone shifts all scores alike: its gradient is 0, which gradcheck confirms.
-    assert gradcheck(look, (leaf(3, 5, 4, seed=5), *attention.parameters()))
+    assert gradcheck(output, (leaf(3, 5, 4, seed=5), *attention.parameters()))
 
 
 @pytest.mark.parametrize("recall", [True, False])
 @pytest.mark.parametrize("zero_slot", [True, False])
 def test_the_tape(recall: bool, zero_slot: bool) -> None:
-    tape = enliven(Tape(2, 3, width=5, recall=recall, zero_slot=zero_slot)).double()
-    written = [torch.tensor([True, False]), torch.tensor([True, True])]
+    tape = randomize_parameters(Tape(2, 3, width=5, recall=recall, zero_slot=zero_slot)).double()
+    write_tape = [torch.tensor([True, False]), torch.tensor([True, True])]
 
-    def read(x: Tensor, *rest: Tensor) -> tuple[Tensor, ...]:
-        memory, summary, results = tape.start(x[0]), torch.zeros_like(rest[0]), []
-        for step, keep in enumerate([*written, None]):
-            summary, cell, _ = tape.read(x[step], memory, summary)
+    def run_tape(x: Tensor, *rest: Tensor) -> tuple[Tensor, ...]:
+        memory, summary, results = tape.initial_memory(x[0]), torch.zeros_like(rest[0]), []
+        for step, keep in enumerate([*write_tape, None]):
+            summary, cell, _ = tape(x[step], memory, summary)
             results += [summary, cell]
             memory = tape.write(memory, rest[0] + step, rest[1] * (step + 1), keep)
         return tuple(results)
 
     inputs = (leaf(3, 2, 2, seed=6), leaf(2, 3, seed=7), leaf(2, 3, seed=8))
-    assert gradcheck(read, (*inputs, *tape.parameters()))
+    assert gradcheck(run_tape, (*inputs, *tape.parameters()))

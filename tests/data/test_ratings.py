@@ -1,4 +1,4 @@
-"""Reading users and items: every format, what is held out, and what is said of files that are wrong."""
+"""User-item interactions: every format, held-out items, and bad files."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import numpy as np
 import pytest
 
 from heedful.config import DataConfig, RatingsConfig, WorldConfig
-from heedful.data.ratings import Ratings, open_ratings, read_held
+from heedful.data.ratings import Ratings, open_ratings, read_held_out
 from heedful.errors import DataError
 
 NCF = "0\t25\n0\t30\n0\t7\n1\t7\n1\t25\n1\t9\n2\t9\n2\t30\n2\t25\n"
 
 
 def data(folder: Path, text: str, name: str = "train.tsv", **settings: object) -> DataConfig:
-    """A data section for a file with this text; `settings` of [data] or of [data.ratings]."""
+    """Return the data section for a file with this text; `settings` are of [data] or of [data.ratings]."""
     (folder / name).write_text(text, encoding="utf-8")
-    own = {key: value for key, value in settings.items() if key in RatingsConfig.model_fields}
-    more = {key: value for key, value in settings.items() if key not in own}
-    return DataConfig.model_validate({"train": [name], "ratings": own, **more})
+    of_ratings = {key: value for key, value in settings.items() if key in RatingsConfig.model_fields}
+    more = {key: value for key, value in settings.items() if key not in of_ratings}
+    return DataConfig.model_validate({"train": [name], "ratings": of_ratings, **more})
 
 
-def histories(found: Ratings) -> dict[str, list[str]]:
-    known = found.catalogue
+def histories_by_name(ratings: Ratings) -> dict[str, list[str]]:
+    catalog = ratings.catalog
     return {
-        user: [known.items[item] for item in known.histories.of(number).tolist()]
-        for number, user in enumerate(known.users)
+        user: [catalog.items[item] for item in catalog.histories.items_of(number).tolist()]
+        for number, user in enumerate(catalog.users)
     }
 
 
@@ -37,59 +37,57 @@ def ncf(folder: Path) -> DataConfig:
     return data(folder, NCF, test=["test.rating", "test.negative"])
 
 
-def test_leave_one_out_files(tmp_path: Path) -> None:
-    found = open_ratings(ncf(tmp_path), tmp_path)
-    known, test = found.catalogue, found.held["test"]
-    assert histories(found) == {"0": ["25", "30", "7"], "1": ["7", "25", "9"], "2": ["9", "30", "25"]}
-    assert [known.users[user] for user in test.users] == ["0", "1"]
-    assert [known.items[item] for item in test.items] == ["9", "30"]
-    assert [[known.items[item] for item in row] for row in test.others] == [["1", "2"], ["3", "1"]]
+def test_leave_one_out_files_are_read(tmp_path: Path) -> None:
+    ratings = open_ratings(ncf(tmp_path), tmp_path)
+    catalog, test = ratings.catalog, ratings.held_out["test"]
+    assert histories_by_name(ratings) == {"0": ["25", "30", "7"], "1": ["7", "25", "9"], "2": ["9", "30", "25"]}
+    assert [catalog.users[user] for user in test.users] == ["0", "1"]
+    assert [catalog.items[item] for item in test.items] == ["9", "30"]
+    assert [[catalog.items[item] for item in row] for row in test.negatives] == [["1", "2"], ["3", "1"]]
 
 
-def test_items_to_validate_on_are_drawn_from_what_is_known(tmp_path: Path) -> None:
-    found = open_ratings(ncf(tmp_path), tmp_path)
-    valid = found.held["valid"]
+def test_validation_items_are_drawn_from_the_histories(tmp_path: Path) -> None:
+    ratings = open_ratings(ncf(tmp_path), tmp_path)
+    valid = ratings.held_out["valid"]
     assert valid.users.tolist() == [0, 1, 2]
-    for user, item, others in zip(valid.users, valid.items, valid.others, strict=True):
-        history = found.catalogue.histories.of(user).tolist()
+    for user, item, negatives in zip(valid.users, valid.items, valid.negatives, strict=True):
+        history = ratings.catalog.histories.items_of(user).tolist()
         assert item in history
-        assert not set(others.tolist()) & set(history)
+        assert not set(negatives.tolist()) & set(history)
     again = open_ratings(ncf(tmp_path), tmp_path)
-    assert again.held["valid"].items.tolist() == valid.items.tolist()
-    kept = found.catalogue.histories.without(valid.users, valid.items)
-    assert kept.lengths.tolist() == [2, 2, 2]
+    assert again.held_out["valid"].items.tolist() == valid.items.tolist()
+    remaining = ratings.catalog.histories.without(valid.users, valid.items)
+    assert remaining.lengths.tolist() == [2, 2, 2]
 
 
 def test_without_test_files_an_item_of_each_user_is_held_out(tmp_path: Path) -> None:
-    found = open_ratings(data(tmp_path, NCF + "3\t25\n3\t7\n"), tmp_path)
-    test = found.held["test"]
+    ratings = open_ratings(data(tmp_path, NCF + "3\t25\n3\t7\n"), tmp_path)
+    test = ratings.held_out["test"]
     assert test.users.tolist() == [0, 1, 2]  # two items are too few
     for user, item in zip(test.users, test.items, strict=True):
-        assert item not in found.catalogue.histories.of(user)
+        assert item not in ratings.catalog.histories.items_of(user)
 
 
 def test_with_a_time_the_last_item_is_held_out(tmp_path: Path) -> None:
     text = "a,x,30\na,y,10\na,z,20\na,w,5\n"
-    made = data(tmp_path, text, "train.csv", time=3, hold_out="last")
-    found = open_ratings(made, tmp_path)
-    known = found.catalogue
-    assert histories(found) == {"a": ["w", "y", "z"]}
-    assert [known.items[item] for item in found.held["test"].items] == ["x"]
-    assert [known.items[item] for item in found.held["valid"].items] == ["z"]
+    config = data(tmp_path, text, "train.csv", time_column=3, hold_out="last")
+    ratings = open_ratings(config, tmp_path)
+    catalog = ratings.catalog
+    assert histories_by_name(ratings) == {"a": ["w", "y", "z"]}
+    assert [catalog.items[item] for item in ratings.held_out["test"].items] == ["x"]
+    assert [catalog.items[item] for item in ratings.held_out["valid"].items] == ["z"]
 
 
-def test_duplicates_count_once_and_are_told(tmp_path: Path) -> None:
-    found = open_ratings(data(tmp_path, NCF + "0\t25\n0\t25\n1\t9\n"), tmp_path)
-    assert len(found.catalogue.histories.items) + len(found.held["test"]) == 9
-    assert [note.partition(": ")[2] for note in found.notes] == ["3 interactions came again and count once"]
+def test_repeated_interactions_count_once_with_a_warning(tmp_path: Path) -> None:
+    ratings = open_ratings(data(tmp_path, NCF + "0\t25\n0\t25\n1\t9\n"), tmp_path)
+    assert len(ratings.catalog.histories.items) + len(ratings.held_out["test"]) == 9
+    assert [warning.partition(": ")[2] for warning in ratings.warnings] == ["3 repeated interaction(s) count once"]
 
 
-def test_columns_separators_headers_and_titles(tmp_path: Path) -> None:
-    (tmp_path / "movies.dat").write_text(
-        "i::n\n9::Heat (1995)\n25::Big::x\n1::Never taken\n", encoding="utf-8"
-    )
+def test_columns_separators_headers_and_titles_are_settings(tmp_path: Path) -> None:
+    (tmp_path / "movies.dat").write_text("i::n\n9::Heat (1995)\n25::Big::x\n1::Never taken\n", encoding="utf-8")
     lines = ["rating::item::user", *(f"5::{line.split()[1]}::{line.split()[0]}" for line in NCF.splitlines())]
-    made = data(
+    config = data(
         tmp_path,
         "\n".join([*lines, ""]),
         "train.dat",
@@ -98,8 +96,8 @@ def test_columns_separators_headers_and_titles(tmp_path: Path) -> None:
         columns=[3, 2],
         titles="movies.dat",
     )
-    known = open_ratings(made, tmp_path).catalogue
-    assert dict(zip(known.items, known.titles, strict=True)) == {
+    catalog = open_ratings(config, tmp_path).catalog
+    assert dict(zip(catalog.items, catalog.titles, strict=True)) == {
         "25": "Big",
         "30": "",
         "7": "",
@@ -107,67 +105,68 @@ def test_columns_separators_headers_and_titles(tmp_path: Path) -> None:
     }
 
 
-def test_packed_files_and_rows_chosen_by_a_column(tmp_path: Path) -> None:
+def test_gzip_files_are_read_and_where_filters_rows(tmp_path: Path) -> None:
     (tmp_path / "t.tsv.gz").write_bytes(gzip.compress(b"0\t1\tyes\n0\t2\tno\n0\t3\tyes\n"))
-    made = DataConfig.model_validate({"train": ["t.tsv.gz"], "ratings": {}, "where": ["3=yes"]})
-    assert histories(open_ratings(made, tmp_path)) == {"0": ["1", "3"]}
+    config = DataConfig.model_validate({"train": ["t.tsv.gz"], "ratings": {}, "where": ["3=yes"]})
+    assert histories_by_name(open_ratings(config, tmp_path)) == {"0": ["1", "3"]}
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("0\t1\n0\n", "train.tsv, line 2: no item in column 2: '0'"),
         ("0\t1\n\t2\n", "line 2: no user in column 1"),
-        ("", "no user and item in it"),
+        ("", "contains no interactions"),
     ],
 )
-def test_broken_lines_are_named(tmp_path: Path, text: str, words: str) -> None:
-    with pytest.raises(DataError, match=words):
+def test_a_bad_line_is_an_error(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         open_ratings(data(tmp_path, text), tmp_path)
 
 
-def test_broken_lines_can_be_left_out(tmp_path: Path) -> None:
-    found = open_ratings(data(tmp_path, NCF + "7\n", broken="skip"), tmp_path)
-    assert "1 broken lines left out" in found.notes[0]
+def test_bad_lines_can_be_skipped(tmp_path: Path) -> None:
+    ratings = open_ratings(data(tmp_path, NCF + "7\n", on_error="skip"), tmp_path)
+    assert "1 bad line(s) skipped" in ratings.warnings[0]
+    assert "train.tsv, line 10: no item in column 2" in ratings.warnings[0]
 
 
-def test_a_time_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"line 1: the time in column 3 is no number: 'noon'"):
-        open_ratings(data(tmp_path, "0\t1\tnoon\n", time=3), tmp_path)
+def test_a_time_that_is_not_a_number_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"line 1: the time in column 3 is not a number: 'noon'"):
+        open_ratings(data(tmp_path, "0\t1\tnoon\n", time_column=3), tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("negative", "words"),
+    ("negatives", "message"),
     [
-        ("(0,9)\t1\n", "1 held-out items are not in it, such as user 1's"),
-        ("0\t1\n", r"line 1: expected \(user,item\) and the items it is ranked among"),
+        ("(0,9)\t1\n", r"no negatives for 1 held-out item\(s\), such as user 1's"),
+        ("0\t1\n", r"line 1: expected \(user,item\), tab, and the items it is ranked among"),
         ("(0,9)\n", "line 1: expected"),
     ],
 )
-def test_broken_negatives_are_named(tmp_path: Path, negative: str, words: str) -> None:
-    made = ncf(tmp_path)
-    (tmp_path / "test.negative").write_text(negative)
-    with pytest.raises(DataError, match=words):
-        open_ratings(made, tmp_path)
+def test_bad_negatives_are_an_error(tmp_path: Path, negatives: str, message: str) -> None:
+    config = ncf(tmp_path)
+    (tmp_path / "test.negative").write_text(negatives)
+    with pytest.raises(DataError, match=message):
+        open_ratings(config, tmp_path)
 
 
-def test_held_out_items_of_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = open_ratings(ncf(tmp_path), tmp_path).catalogue
+def test_held_out_items_of_another_file_need_a_known_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = open_ratings(ncf(tmp_path), tmp_path).catalog
     monkeypatch.chdir(tmp_path)
     (tmp_path / "other.rating").write_text("2\t7\n")
-    held = read_held(["other.rating"], RatingsConfig(negatives=2), known)
-    assert [known.users[user] for user in held.users] == ["2"]
-    assert len(held.others[0]) == 2
+    held_out = read_held_out(["other.rating"], RatingsConfig(negatives=2), catalog)
+    assert [catalog.users[user] for user in held_out.users] == ["2"]
+    assert len(held_out.negatives[0]) == 2
     (tmp_path / "other.rating").write_text("2\t7\nnobody\t7\n")
-    with pytest.raises(DataError, match="1 users that the model does not know, such as nobody"):
-        read_held(["other.rating"], RatingsConfig(), known)
+    with pytest.raises(DataError, match=r"1 user\(s\) unknown to the model, such as nobody"):
+        read_held_out(["other.rating"], RatingsConfig(), catalog)
 
 
-def test_the_world_of_tastes_knows_its_reasons() -> None:
-    found = open_ratings(DataConfig(world=WorldConfig(name="tastes", train=30, valid=10, test=5)), Path())
-    assert {split: held.users.tolist() for split, held in found.held.items()} == {
+def test_the_tastes_world_has_gold_items() -> None:
+    ratings = open_ratings(DataConfig(world=WorldConfig(name="tastes", train=30, valid=10, test=5)), Path())
+    assert {split: held.users.tolist() for split, held in ratings.held_out.items()} == {
         "valid": list(range(10)),
         "test": list(range(25, 30)),
     }
-    for user, gold in found.gold.items():
-        assert np.isin(gold, found.catalogue.histories.of(user)).all()
+    for user, gold in ratings.gold.items():
+        assert np.isin(gold, ratings.catalog.histories.items_of(user)).all()

@@ -1,4 +1,4 @@
-"""Classifiers of every preset: a text is judged alike alone and among others, and reads what it may."""
+"""Classifiers of every preset: texts of a batch are independent, and attention stays within the text."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-import labels
-from heedful.attention import Detail, Look, Override, Watch
+import small_classifiers
+from heedful.attention import AttentionOutput, Detail, Hooks, Override
 from heedful.data.batch import pad
 from heedful.data.labels import LabelBatch
 from heedful.data.tokenizer import END, UNK
@@ -18,113 +18,115 @@ from heedful.layers.transformer import TransformerEncoder
 from heedful.models import Classifier, build_classifier
 
 TEXTS = [[4, 5, 6, 7, END], [8, END], [END], [9, 10, UNK, END]]
-every = pytest.mark.parametrize(("preset", "changes"), labels.ALL, ids=str)
+every_model = pytest.mark.parametrize(("preset", "changes"), small_classifiers.ALL, ids=str)
 
 
-def built(preset: str, **changes: Any) -> Classifier:
-    return labels.wild(build_classifier(labels.preset(preset, **changes), 11, 3)).double().eval()
+def build_model(preset: str, **changes: Any) -> Classifier:
+    return (
+        small_classifiers.randomize_weights(build_classifier(small_classifiers.small_preset(preset, **changes), 11, 3))
+        .double()
+        .eval()
+    )
 
 
-@every
+@every_model
 def test_texts_of_a_batch_never_mix(preset: str, changes: dict[str, Any]) -> None:
-    """The well-known tutorial's trap: final states viewed into one another."""
-    model = built(preset, **changes)
-    together = model.judge(LabelBatch(pad(TEXTS))).logits
-    assert torch.isfinite(together).all()
+    """A view of the final states as (batch, width) would mix the texts of a batch."""
+    model = build_model(preset, **changes)
+    in_batch = model(LabelBatch(pad(TEXTS))).logits
+    assert torch.isfinite(in_batch).all()
     for row, text in enumerate(TEXTS):
-        alone = model.judge(LabelBatch(pad([text]))).logits[0]
-        assert torch.allclose(together[row], alone, atol=1e-10)
+        alone = model(LabelBatch(pad([text]))).logits[0]
+        assert torch.allclose(in_batch[row], alone, atol=1e-10)
 
 
-@every
-def test_watching_changes_nothing_and_weights_are_where_they_may_be(
-    preset: str, changes: dict[str, Any]
-) -> None:
-    model = built(preset, **changes)
+@every_model
+def test_recording_changes_nothing_and_weights_sum_to_one(preset: str, changes: dict[str, Any]) -> None:
+    model = build_model(preset, **changes)
     batch = LabelBatch(pad(TEXTS))
-    seen = model.judge(batch, Watch(Detail.FULL))
-    assert torch.allclose(seen.logits, model.judge(batch).logits, atol=1e-10)
-    if model.alignment is None:
+    recorded = model(batch, Hooks(Detail.FULL))
+    assert torch.allclose(recorded.logits, model(batch).logits, atol=1e-10)
+    if model.alignment_site is None:
         return
-    weights = seen.looks[POOL].weights
+    weights = recorded.attentions[POOL].weights
     assert weights is not None
     assert torch.allclose(weights.sum(dim=-1)[[0, 1, 3]], torch.ones(3, 1, 1).double())
     end = weights[0, 0, :, 4]
     assert bool((end > 0).all()) == (model.config.encoder.read_end and model.config.attention.read_end)
 
 
-def test_weights_can_be_changed() -> None:
-    model = built("classify-learned")
+def test_weights_can_be_edited() -> None:
+    model = build_model("classify-learned")
     batch = LabelBatch(pad(TEXTS[:1]))
 
-    def on(place: int) -> Watch:
-        def change(_: str, look: Look, __: object) -> Override:
-            assert look.weights is not None
-            new = torch.zeros_like(look.weights)
-            new[..., place] = 1
-            return Override(new)
+    def attend_to(position: int) -> Hooks:
+        def edit(_: str, attention: AttentionOutput, __: object) -> Override:
+            assert attention.weights is not None
+            weights = torch.zeros_like(attention.weights)
+            weights[..., position] = 1
+            return Override(weights)
 
-        return Watch(edit=change)
+        return Hooks(edit=edit)
 
-    said = model.judge(batch)
-    for place in range(4):
-        changed = model.judge(batch, on(place))
-        assert torch.allclose(changed.said[0], said.read.values[0, place])
-        assert said.asked is not None
-        again = model.again(said.asked, on(place))
-        assert torch.allclose(again[:, 0], changed.logits), "what was read is looked at once more"
+    output = model(batch)
+    for position in range(4):
+        edited = model(batch, attend_to(position))
+        assert torch.allclose(edited.features[0], output.encoder_output.values[0, position])
+        assert output.pooling_query is not None
+        logits = model.reattend(output.pooling_query, attend_to(position))
+        assert torch.allclose(logits[:, 0], edited.logits)
 
 
-def test_word_dropout_reads_words_as_unknown_in_training_only() -> None:
-    model = built("classify-mean", classifier__word_dropout=0.5, encoder__kind="embedding")
+def test_word_dropout_replaces_words_by_unk_in_training_alone() -> None:
+    model = build_model("classify-mean", classifier__word_dropout=0.5, encoder__kind="embedding")
     ids = pad([[4, 5, 6, 7, 8, 9] * 50 + [END]])
-    assert torch.equal(model.judge(LabelBatch(ids)).said, model.judge(LabelBatch(ids)).said)
+    assert torch.equal(model(LabelBatch(ids)).features, model(LabelBatch(ids)).features)
     model.train()
-    read = model.read(LabelBatch(ids)).keys[0]
-    unknown = (read == model.embedding.weight[UNK]).all(dim=-1)
+    states = model.encode(LabelBatch(ids)).keys[0]
+    unknown = (states == model.embedding.weight[UNK]).all(dim=-1)
     assert 0.3 < unknown.double().mean() < 0.7
 
 
-def test_states_are_dropped_in_training_only() -> None:
-    model = built("classify-learned", encoder__dropout=0.5)
+def test_encoder_dropout_applies_in_training_alone() -> None:
+    model = build_model("classify-learned", encoder__dropout=0.5)
     ids = pad([[4, 5, 6, 7, 8, 9] * 50 + [END]])
-    assert not (model.read(LabelBatch(ids)).keys[:, :-1] == 0).any()  # the end is not read
+    assert not (model.encode(LabelBatch(ids)).keys[:, :-1] == 0).any()  # the end token is not encoded
     model.train()
-    assert 0.3 < (model.read(LabelBatch(ids)).keys == 0).double().mean() < 0.7
+    assert 0.3 < (model.encode(LabelBatch(ids)).keys == 0).double().mean() < 0.7
 
 
-def test_words_are_guessed_from_their_neighbours_and_never_from_themselves() -> None:
-    """In plain loops: the next word by what was read before it, the one before by what was read behind it."""
-    model = built("classify-learned", classifier__neighbours=0.3)
+def test_the_auxiliary_loss_predicts_neighboring_words() -> None:
+    """In plain loops: a forward state predicts the next word, a backward state the previous one."""
+    model = build_model("classify-learned", classifier__lm_auxiliary=0.3)
     batch = LabelBatch(pad(TEXTS))
-    read = model.read(batch).keys
-    guess, hidden, terms = model.neighbours, model.config.encoder.hidden, []
+    states = model.encode(batch).keys
+    lm_auxiliary, hidden, terms = model.lm_auxiliary, model.config.encoder.hidden, []
     for row, text in enumerate(TEXTS):
-        for at in range(int(model.readable(batch)[row].sum()) - 1):
-            for gold, state, layer in (
-                (text[at + 1], read[row, at, :hidden], guess.after),
-                (text[at], read[row, at + 1, hidden:], guess.before),
+        for at in range(int(model.source_keep(batch)[row].sum()) - 1):
+            for target, state, layer in (
+                (text[at + 1], states[row, at, :hidden], lm_auxiliary.next_token),
+                (text[at], states[row, at + 1, hidden:], lm_auxiliary.previous_token),
             ):
-                scores = model.embedding.weight @ torch.tanh(layer(state)) + guess.output.bias
-                terms.append(-scores.log_softmax(dim=0)[gold])
-    found = guess(read, model.readable(batch), batch.source.ids)
-    assert torch.allclose(found, torch.stack(terms).mean(), atol=1e-10)
-    plain = built("classify-learned")
-    plain.load_state_dict({k: v for k, v in model.state_dict().items() if "neighbours" not in k})
-    assert torch.equal(plain.judge(batch).logits, model.judge(batch).logits)
+                scores = model.embedding.weight @ torch.tanh(layer(state)) + lm_auxiliary.output.bias
+                terms.append(-scores.log_softmax(dim=0)[target])
+    loss = lm_auxiliary(states, model.source_keep(batch), batch.source.ids)
+    assert torch.allclose(loss, torch.stack(terms).mean(), atol=1e-10)
+    plain = build_model("classify-learned")
+    plain.load_state_dict({k: v for k, v in model.state_dict().items() if "lm_auxiliary" not in k})
+    assert torch.equal(plain(batch).logits, model(batch).logits)
 
 
-def test_a_batch_of_single_words_has_no_neighbours() -> None:
-    model = built("classify-learned", classifier__neighbours=0.3)
+def test_the_auxiliary_loss_of_single_words_is_zero() -> None:
+    model = build_model("classify-learned", classifier__lm_auxiliary=0.3)
     batch = LabelBatch(pad([[4, END], [5, END]]))
-    read = model.read(batch).keys[:, :1]
-    lost = model.neighbours(read, batch.source.keep[:, :1], batch.source.ids[:, :1])
-    lost.backward()
-    assert float(lost.detach()) == 0.0
+    states = model.encode(batch).keys[:, :1]
+    loss = model.lm_auxiliary(states, batch.source.keep[:, :1], batch.source.ids[:, :1])
+    loss.backward()
+    assert float(loss.detach()) == 0.0
 
 
-def test_what_a_transformer_drops_inside_can_be_less_than_around() -> None:
-    config = labels.preset(
+def test_dropout_inside_transformer_layers_can_be_lower() -> None:
+    config = small_classifiers.small_preset(
         "classify-learned", encoder__kind="transformer", encoder__inner_dropout=0.5, dropout=0.4
     )
     encoder = build_classifier(config, 11, 3).encoder
@@ -132,4 +134,4 @@ def test_what_a_transformer_drops_inside_can_be_less_than_around() -> None:
     layer = encoder.layers[0]
     assert layer.self_attention.dropout == 0.2
     assert [part.p for part in layer.feed_forward if isinstance(part, Dropout)] == [0.2]
-    assert layer.around_self.dropout.p == layer.around_feed.dropout.p == 0.4
+    assert layer.self_residual.dropout.p == layer.feed_forward_residual.dropout.p == 0.4

@@ -1,4 +1,4 @@
-"""Models that come with the package: by name, by task, and in words when there is none."""
+"""Bundled models: by name, by task, and the error if there is none."""
 
 from __future__ import annotations
 
@@ -8,69 +8,80 @@ from pathlib import Path
 import matplotlib
 import pytest
 
+from command_line import complaint, heedful, refused
 from heedful.errors import ModelError
 from heedful.tasks import bundled
-from test_cli import heedful, refused
+from heedful.tasks.bundled import bundled_models, find_models
+from heedful.tasks.model_folder import read_card
 
 
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(bundled, "SHELF", tmp_path)
-    for name, task in (("en-fr", "translate"), ("headlines", "summarise")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "model.json").write_text(json.dumps({"format": 1, "task": task}))
-    (tmp_path / "half").mkdir()
-    return tmp_path
+    """Return a folder of bundled models for two tasks, and of one that is not finished."""
+    folder = tmp_path / "bundled"
+    monkeypatch.setattr(bundled, "BUNDLED_FOLDER", folder)
+    for name, task in (("en-fr", "translate"), ("headlines", "summarize")):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "model.json").write_text(json.dumps({"format": 2, "task": task}))
+    (folder / "half").mkdir()
+    return folder
 
 
-def test_by_name_by_task_and_by_folder(shelf: Path, tmp_path: Path) -> None:
-    assert bundled.find([Path("headlines")], "translate") == [shelf / "headlines"]
-    assert bundled.find([], "summarise") == [shelf / "headlines"]
-    assert bundled.find([tmp_path / "half", Path("en-fr")], "translate") == [shelf / "half", shelf / "en-fr"]
-    assert bundled.find([Path("runs/x")], "translate") == [Path("runs/x")], "a path is left as it is"
+def test_models_are_found_by_name_by_task_and_by_path(shelf: Path) -> None:
+    assert find_models(["headlines"], "translate") == [shelf / "headlines"]
+    assert find_models([], "summarize") == [shelf / "headlines"]
+    assert find_models([shelf / "half", "en-fr"], "translate") == [shelf / "half", shelf / "en-fr"]
+    assert find_models(["runs/x"], "translate") == [Path("runs/x")], "a path is not looked up"
 
 
-def test_a_name_that_is_none(shelf: Path) -> None:
-    assert shelf.is_dir()
-    with pytest.raises(ModelError, match=r'en-rf: .*did you mean "en-fr"\?'):
-        bundled.find([Path("en-rf")], "translate")
-    with pytest.raises(
-        ModelError, match=r"no model to reply with comes with heedful yet: give a folder with -m"
-    ):
-        bundled.find([], "reply")
+def test_a_bundled_name_wins_over_a_folder_of_that_name(
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "en-fr").mkdir()
+    assert find_models(["en-fr"], "translate") == [shelf / "en-fr"]
+    assert find_models(["./en-fr"], "translate") == [Path("en-fr")]
+    assert "en-fr: not a finished model" in complaint("translate", "-m", "./en-fr", stdin="a\n")
 
 
-def test_through_the_command_line() -> None:
-    assert "no model to reply with comes with heedful yet" in refused("reply", stdin="hello\n")
+@pytest.mark.usefixtures("shelf")
+def test_an_unknown_name_is_an_error_with_a_suggestion() -> None:
+    with pytest.raises(ModelError, match=r'en-rf: no such model folder or bundled model; did you mean "en-fr"\?'):
+        find_models(["en-rf"], "translate")
+    with pytest.raises(ModelError, match="no bundled model for reply; pass one with -m"):
+        find_models([], "reply")
 
 
-def test_a_real_translator_is_in_the_package() -> None:
-    done = heedful("translate", stdin="The black cat sleeps on the old chair.\n")
-    assert done.stdout == "Le chat noir dort sur la vieille chaise.\n", done.stderr
-    folder = bundled.bundled()["en-fr"]
+def test_a_task_without_a_bundled_model_needs_m() -> None:
+    assert "no bundled model for reply; pass one with -m" in complaint("reply", stdin="hello\n")
+
+
+def test_a_translator_is_bundled_and_shows_its_license_once(tmp_path: Path) -> None:
+    line = "The black cat sleeps on the old chair.\n"
+    first, second = (heedful("translate", stdin=line, HEEDFUL_CACHE=str(tmp_path)) for _ in range(2))
+    assert first.stdout == second.stdout == "Le chat noir dort sur la vieille chaise.\n", first.stderr
+    assert (first.stderr, second.stderr) == ("en-fr: CC BY 2.0 FR\n", "")
+    folder = bundled_models()["en-fr"]
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 15_000_000
-    card = json.loads((folder / "model.json").read_text())
-    assert card["licence"] == "CC BY 2.0 FR"
-    assert "tatoeba.org" in card["attribution"]
-    told = heedful("models").stdout
-    assert "en-fr" in told
-    assert "CC BY 2.0 FR" in told
+    assert "tatoeba.org" in read_card(folder)["attribution"]
+    listed = heedful("models").stdout
+    assert "en-fr" in listed
+    assert "CC BY 2.0 FR" in listed
 
 
-def test_a_real_captioner_is_in_the_package(tmp_path: Path) -> None:
+def test_a_captioner_is_bundled_and_shows_its_license_once(tmp_path: Path) -> None:
     photo = Path(matplotlib.get_data_path()) / "sample_data" / "grace_hopper.jpg"
-    first = heedful("caption", photo, HEEDFUL_CACHE=str(tmp_path))
+    first, second = (heedful("caption", photo, HEEDFUL_CACHE=str(tmp_path)) for _ in range(2))
     assert len(first.stdout.split()) >= 4, first.stderr
     assert "<unk>" not in first.stdout
-    assert "non-commercial" in first.stderr, "said on first use"
-    again = heedful("caption", photo, HEEDFUL_CACHE=str(tmp_path))
-    assert again.stdout == first.stdout
-    assert "non-commercial" not in again.stderr, "and once only"
-    traced = heedful("trace", photo, "-o", tmp_path / "t.json", HEEDFUL_CACHE=str(tmp_path))
-    assert traced.stdout.split() == first.stdout.split(), "a picture needs no -m"
-    assert "no recommender comes with heedful" in refused("trace", "user:7", "-o", tmp_path / "u.json")
-    folder = bundled.bundled()["photos"]
+    assert "non-commercial" in first.stderr
+    assert second.stdout == first.stdout
+    assert "non-commercial" not in second.stderr
+    trace = heedful("trace", photo, "-o", tmp_path / "t.json", HEEDFUL_CACHE=str(tmp_path))
+    assert trace.stdout.split() == first.stdout.split(), "an image file selects the bundled captioner"
+    assert "no bundled model for recommend" in refused("trace", "user:7", "-o", tmp_path / "u.json")
+    folder = bundled_models()["photos"]
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 10_000_000
-    card = json.loads((folder / "model.json").read_text())
-    assert "non-commercial" in card["licence"]
+    card = read_card(folder)
+    assert "non-commercial" in card["license"]
     assert "Flickr8k" in card["attribution"]

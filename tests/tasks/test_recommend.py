@@ -1,4 +1,4 @@
-"""Recommending as users do: train, measure, ask, trace, draw; and what is said to those who got it wrong."""
+"""Recommenders on the command line and in Python: trained, evaluated, explained, traced, measured."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ import torch
 from safetensors.torch import load_file
 
 import heedful
+from command_line import RECIPES, complaint, here, stopped
+from command_line import heedful as run_forked
 from heedful.config import load_recipe
 from heedful.data.ratings import open_ratings
-from heedful.record import Trace
-from heedful.studies.measure_history import HistorySubject
-from heedful.studies.measure_history import cases as history_cases
-from heedful.tasks.folder import open_model
-from heedful.tasks.recommend import RecommenderModel, RecommendTask
-from test_bad_input import complaint, here, stopped
+from heedful.tasks.model_folder import load_model
+from heedful.tasks.recommend.api import Recommender
+from heedful.tasks.recommend.assets import LoadedRecommender
+from heedful.tasks.recommend.measure import HistoryProbeTarget, load_cases
+from heedful.tasks.recommend.training import RecommendationTraining
+from heedful.trace.schema import Trace
 
 pytestmark = pytest.mark.usefixtures("as_users_run")
 DATA = Path(os.environ.get("HEEDFUL_DATA", "nowhere")) / "movielens_1m_loo"
-RECIPES = Path(__file__).parent.parent.parent / "recipes"
 RECIPE = """
 [task]
 kind = "recommend"
@@ -40,10 +41,10 @@ embedding = 8
 [training]
 epochs = 2
 batch_tokens = 500
-rate = 0.02
+learning_rate = 0.02
 threads = 1
 """
-HEADS = """
+FISM = """
 [task]
 kind = "recommend"
 [model]
@@ -55,124 +56,131 @@ threads = 1
 """
 
 
-def trained(folder: Path, *overrides: str, name: str = "m") -> Path:
+def train_recommender(folder: Path, *overrides: str, name: str = "m") -> Path:
     (folder / "r.toml").write_text(RECIPE)
-    done = here("train", folder / "r.toml", *overrides, "--out", folder / name)
+    done = run_forked("train", folder / "r.toml", *overrides, "--out", folder / name)
     assert done.returncode == 0, done.stderr
     return folder / name
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return trained(tmp_path_factory.mktemp("recommend"))
+    return train_recommender(tmp_path_factory.mktemp("recommend"))
 
 
 @pytest.fixture(scope="module")
-def counting(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return trained(tmp_path_factory.mktemp("counting"), "model.preset=popularity", "model.embedding=1")
+def popularity(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train_recommender(tmp_path_factory.mktemp("popularity"), "model.preset=popularity", "model.embedding=1")
 
 
-def asked(*words: str | Path) -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def fism(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train_recommender(tmp_path_factory.mktemp("fism"), "model.preset=fism", "training.epochs=1", name="fism")
+
+
+def recommend(*words: str | Path) -> dict[str, Any]:
     done = here("recommend", *words, "--json")
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
 
 
-def test_it_is_measured(model: Path) -> None:
+def test_evaluate_ranks_held_out_items(model: Path) -> None:
     done = here("evaluate", "-m", model)
     assert done.returncode == 0, done.stderr
-    assert re.search(r"hr@10 +\d+\.\d\d +among:99 given\|ties:against\|users:30\|percent", done.stdout)
-    assert re.search(r"weight on the right items of a history +\d+\.\d%", done.stdout)
+    assert re.search(r"hr@10 +\d+\.\d+ % +among:99 given\|ties:against\|users:30\|percent", done.stdout)
+    assert re.search(r"weight on gold items of the history +\d+\.\d%", done.stdout)
     every = here("evaluate", "-m", model, "--metric", "hr@10:all", "--metric", "ndcg@5:ties-for", "--json")
-    names = [metric["name"] for metric in json.loads(every.stdout)["metrics"]]
-    assert names == ["hr@10:all", "ndcg@5:ties-for"]
+    report = json.loads(every.stdout)
+    assert [metric["name"] for metric in report["metrics"]] == ["hr@10:all", "ndcg@5:ties-for"]
+    assert sum(group["users"] for group in report["by_history_length"]) == 30
 
 
-def test_two_models_are_compared(model: Path, counting: Path) -> None:
-    done = here("evaluate", "-m", model, "--against", counting)
+def test_two_models_are_compared_over_users(model: Path, popularity: Path) -> None:
+    done = here("evaluate", "-m", model, "--against", popularity)
     assert "difference" in done.stdout, done.stderr
 
 
-def test_items_are_recommended_with_their_reasons(model: Path) -> None:
-    found = asked("-m", model, "--user", "7", "--top", "5")
-    known = {item["id"] for item in found["history"]}
-    scores = [item["score"] for item in found["items"]]
+def test_items_are_recommended_with_reasons(model: Path) -> None:
+    report = recommend("-m", model, "--user", "7", "--top", "5")
+    history = {item["id"] for item in report["history"]}
+    scores = [item["score"] for item in report["items"]]
     assert len(scores) == 5
     assert scores == sorted(scores, reverse=True)
-    assert not known & {item["id"] for item in found["items"]}
-    for item in found["items"]:
-        assert len(item["because"]) <= 3
-        assert {reason["id"] for reason in item["because"]} <= known
-    every = asked("-m", model, "--user", "7", "--top", "200")["items"]
-    assert all(reason["effect"] > 0 for item in every for reason in item["because"]), "it spoke for it"
-    said = here("recommend", "-m", model, "--user", "7")
-    assert f"for user 7, who took {len(known)} items:" in said.stderr
-    lines = [line.split("\t") for line in said.stdout.splitlines()]
-    assert [line[0] for line in lines] == [str(place) for place in range(1, 11)]
-    assert lines[0][1] == found["items"][0]["title"]
-    assert found["items"][0]["because"][0]["title"] in lines[0][3]
+    assert not history & {item["id"] for item in report["items"]}
+    for item in report["items"]:
+        assert len(item["reasons"]) <= 3
+        assert {reason["id"] for reason in item["reasons"]} <= history
+    every = recommend("-m", model, "--user", "7", "--top", "200")["items"]
+    assert all(reason["effect"] > 0 for item in every for reason in item["reasons"]), "reasons raise the score"
+    done = here("recommend", "-m", model, "--user", "7")
+    assert f"for user 7 with {len(history)} items:" in done.stderr
+    lines = [line.split("\t") for line in done.stdout.splitlines()]
+    assert [line[0] for line in lines] == [str(rank) for rank in range(1, 11)]
+    assert lines[0][1] == report["items"][0]["title"]
+    assert report["items"][0]["reasons"][0]["title"] in lines[0][3]
 
 
 def test_the_effect_of_an_item_is_the_score_with_it_minus_without_it(model: Path) -> None:
-    found = asked("-m", model, "--user", "7", "--top", "1")
-    opened: RecommenderModel = open_model(model)
-    history = opened.words.histories.of(7)
-    best = found["items"][0]
-    target = torch.tensor([opened.words.item_numbers[best["id"]]])
-    assert opened.model.judge(torch.from_numpy(history), target).scores.item() == pytest.approx(
-        best["score"], abs=1e-4
-    )
-    for reason in best["because"]:
-        rest = history[history != opened.words.item_numbers[reason["id"]]]
-        without = opened.model.judge(torch.from_numpy(rest), target).scores.item()
+    best = recommend("-m", model, "--user", "7", "--top", "1")["items"][0]
+    loaded: LoadedRecommender = load_model(model)
+    history, numbers = loaded.assets.histories.items_of(7), loaded.assets.item_numbers
+    target = torch.tensor([numbers[best["id"]]])
+
+    def score(items: np.ndarray) -> float:
+        return loaded.model.score_items(torch.from_numpy(items), target).scores.item()
+
+    assert score(history) == pytest.approx(best["score"], abs=1e-4)
+    for reason in best["reasons"]:
+        without = score(history[history != numbers[reason["id"]]])
         assert reason["effect"] == pytest.approx(best["score"] - without, abs=1e-4)
 
 
-def test_somebody_new_is_known_by_a_history(model: Path) -> None:
-    titles = open_model(model).words.titles
-    found = asked("-m", model, "--items", f"{titles[3]}; {titles[9].lower()} ;{titles[3]}")
-    assert [item["title"] for item in found["history"]] == [titles[3], titles[9]]
-    assert found["user"] is None
-    assert len(found["items"]) == 10
+def test_a_new_user_is_described_by_items(model: Path) -> None:
+    titles = load_model(model).assets.titles
+    report = recommend("-m", model, "--items", f"{titles[3]}; {titles[9].lower()} ;{titles[3]}")
+    assert [item["title"] for item in report["history"]] == [titles[3], titles[9]]
+    assert report["user"] is None
+    assert len(report["items"]) == 10
 
 
-def test_what_cannot_be_recommended_for(model: Path, tmp_path: Path) -> None:
+def test_bad_requests_to_recommend_are_refused(model: Path, tmp_path: Path) -> None:
     words = ("recommend", "-m", model)
-    title = open_model(model).words.titles[3]
+    title = load_model(model).assets.titles[3]
     assert 'no user "70000"' in complaint(*words, "--user", "70000")
-    said = complaint(*words, "--items", f"{title[:-2]}q{title[-1]}; zzzz")
-    assert f'did you mean "{title}"' in said
-    assert 'no item is called "zzzz"' in said
-    assert "nothing to go by: give --user ID" in complaint(*words)
-    assert "nothing to go by" in complaint(*words, "--items", " ; ")
+    error = complaint(*words, "--items", f"{title[:-2]}q{title[-1]}; zzzz")
+    assert f'did you mean "{title}"' in error
+    assert "zzzz" in error
+    assert "no history: give --user ID" in complaint(*words)
+    assert "no history" in complaint(*words, "--items", " ; ")
     assert "not both" in complaint(*words, "--user", "7", "--items", title)
-    assert "--about: names the item that -o draws" in complaint(*words, "--user", "7", "--about", title)
-    assert "there is no such model folder" in complaint("recommend", "-m", tmp_path / "none", "--user", "7")
+    assert "--explain: needs -o" in complaint(*words, "--user", "7", "--explain", title)
+    assert "no such model folder" in complaint("recommend", "-m", tmp_path / "none", "--user", "7")
 
 
-def test_a_user_without_a_history(tmp_path: Path) -> None:
+def test_a_user_without_a_history_is_evaluated_but_not_recommended_for(tmp_path: Path) -> None:
     (tmp_path / "t.tsv").write_text("".join(f"{u}\t{i}\n" for u in range(6) for i in range(u, u + 4)))
     (tmp_path / "test.tsv").write_text("0\t9\nnew\t1\n")
     data = '[data]\ntrain = ["t.tsv"]\ntest = ["test.tsv"]\n[data.ratings]\nnegatives = 3\n'
-    (tmp_path / "r.toml").write_text(HEADS + data)
+    (tmp_path / "r.toml").write_text(FISM + data)
     assert here("train", tmp_path / "r.toml", "--out", tmp_path / "m").returncode == 0
     assert here("evaluate", "-m", tmp_path / "m").stdout.startswith("m: 2 users")
-    said = complaint("recommend", "-m", tmp_path / "m", "--user", "new")
-    assert "user new has no history" in said
+    assert "user new has no history" in complaint("recommend", "-m", tmp_path / "m", "--user", "new")
 
 
-def test_reasons_are_drawn(model: Path, tmp_path: Path) -> None:
-    title = open_model(model).words.titles[3]
-    for name in ("bars.png", "bars.svg", "bars.pdf"):
-        done = here("recommend", "-m", model, "--user", "7", "--about", title, "-o", tmp_path / name)
-        assert done.returncode == 0, done.stderr
-        assert (tmp_path / name).stat().st_size > 2000
-    drawn = (tmp_path / "bars.svg").read_text()
-    assert title in drawn
-    assert "score with it minus score without it" in drawn
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_reasons_are_drawn(model: Path, tmp_path: Path, suffix: str) -> None:
+    title, out = load_model(model).assets.titles[3], tmp_path / f"bars.{suffix}"
+    done = here("recommend", "-m", model, "--user", "7", "--explain", title, "-o", out)
+    assert done.returncode == 0, done.stderr
+    assert out.stat().st_size > 2000
+    if suffix == "svg":
+        assert title in out.read_text()
+
+
+def test_an_unknown_figure_format_is_refused(model: Path, tmp_path: Path) -> None:
     done = here("recommend", "-m", model, "--user", "7", "-o", tmp_path / "bars.xyz")
-    assert (done.returncode, "cannot draw as '.xyz'" in done.stderr) == (2, True)
+    assert (done.returncode, ".xyz" in done.stderr) == (2, True)
     assert not (tmp_path / "bars.xyz").exists()
 
 
@@ -182,233 +190,231 @@ def test_a_recommendation_is_traced(model: Path, tmp_path: Path, extra: tuple[st
     done = here("trace", "user:7", "-m", model, "-o", out, *extra)
     assert done.returncode == 0, done.stderr
     trace = Trace.load(out)
-    history = open_model(model).words.histories.of(7)
+    history = load_model(model).assets.histories.items_of(7)
     assert [token.id for token in trace.source.tokens] == history.tolist()
     assert trace.matrix().shape == (10, len(history))
-    assert trace.checks is not None
-    assert trace.checks.softmax is not None
-    assert max(trace.checks.softmax, trace.checks.context or 1.0) < 1e-6
+    checks = trace.checks
+    assert checks is not None
+    assert checks.weights is not None
+    assert max(checks.weights, checks.context or 1.0) < 1e-6
     if extra == ("--replay",):
-        again = trace.checks
-        parts = (again.score, again.softmax, again.context, again.said, again.output)
-        assert max(part for part in parts if part is not None) < 1e-5
-        assert None not in parts
-    shown = here("show", out)
-    assert trace.source.words[0][:5] in shown.stdout
+        differences = (checks.scores, checks.weights, checks.context, checks.features, checks.output)
+        assert None not in differences
+        assert max(value for value in differences if value is not None) < 1e-5
+    assert trace.source.words[0][:5] in here("show", out).stdout
     assert here("show", out, "-o", tmp_path / "t.png").returncode == 0
 
 
-def test_a_trace_of_items_that_were_asked_for(model: Path, tmp_path: Path) -> None:
-    words = open_model(model).words
-    own = words.name(int(words.histories.of(7)[0]))
+def test_given_items_are_traced_and_edited(model: Path, tmp_path: Path) -> None:
+    catalog = load_model(model).assets
+    own = catalog.name(int(catalog.histories.items_of(7)[0]))
     out = tmp_path / "t.json"
-    done = here(
-        "trace", "user:7", "-m", model, "--target", f"{own}; {words.titles[3]}", "-o", out, "--replay"
-    )
+    target = f"{own}; {catalog.titles[3]}"
+    done = here("trace", "user:7", "-m", model, "--target", target, "-o", out, "--replay")
     assert done.returncode == 0, done.stderr
     trace = Trace.load(out)
-    assert trace.target.words == [own, words.titles[3]]
-    assert trace.matrix()[0, 0] == 0.0  # no item reads itself
+    assert trace.target.words == [own, catalog.titles[3]]
+    assert trace.matrix()[0, 0] == 0.0, "no item attends to itself"
     assert trace.checks is not None
-    assert (trace.checks.softmax or 0.0) < 1e-6
+    assert (trace.checks.weights or 0.0) < 1e-6
     done = here("trace", f"items:{own}", "-m", model, "-o", out, "--set", "zero:position=0")
     assert done.returncode == 0, done.stderr
     assert Trace.load(out).matrix().max() == 0.0
 
 
-@pytest.mark.parametrize("preset", ["nais-concat", "fism", "self-attention"])
-def test_every_recommender_is_trained_and_traced(preset: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("preset", ["nais-concat", "self-attention"])
+def test_every_preset_is_trained_and_replayed(preset: str, tmp_path: Path) -> None:
     sizes = ["model.encoder.hidden=8"] if preset == "self-attention" else []
-    made = trained(tmp_path, f"model.preset={preset}", "training.epochs=1", *sizes)
-    assert here("evaluate", "-m", made).returncode == 0
-    assert len(asked("-m", made, "--user", "3")["items"]) == 10
-    done = here("trace", "user:3", "-m", made, "--detail", "full", "--replay", "-o", tmp_path / "t.json")
+    check_preset(train_recommender(tmp_path, f"model.preset={preset}", "training.epochs=1", *sizes), tmp_path)
+
+
+def test_fism_is_trained_and_replayed(fism: Path, tmp_path: Path) -> None:
+    check_preset(fism, tmp_path)
+
+
+def check_preset(folder: Path, tmp_path: Path) -> None:
+    assert here("evaluate", "-m", folder).returncode == 0
+    assert len(recommend("-m", folder, "--user", "3")["items"]) == 10
+    done = here("trace", "user:3", "-m", folder, "--detail", "full", "--replay", "-o", tmp_path / "t.json")
     assert done.returncode == 0, done.stderr
-    again = Trace.load(tmp_path / "t.json").checks
-    assert again is not None
-    assert max(again.score or 0.0, again.context or 0.0, again.said or 0.0, again.output or 0.0) < 1e-4
+    checks = Trace.load(tmp_path / "t.json").checks
+    assert checks is not None
+    assert max(checks.scores or 0.0, checks.context or 0.0, checks.features or 0.0, checks.output or 0.0) < 1e-4
 
 
-def test_what_cannot_be_traced(model: Path, tmp_path: Path) -> None:
-    out = ("-m", model, "-o", tmp_path / "t.json")
-    assert "whose history? say user:ID" in complaint("trace", "7", *out)
-    assert 'no user "x"' in complaint("trace", "user:x", *out)
-    assert "a history has no words" in complaint("trace", "user:7", *out, "--set", "source:position=0")
-    assert "models that write" in complaint("trace", "user:7", *out, "--what-if")
+def test_bad_requests_to_trace_are_refused(model: Path, tmp_path: Path) -> None:
+    words = ("-m", model, "-o", tmp_path / "t.json")
+    assert "expected user:ID" in complaint("trace", "7", *words)
+    assert 'no user "x"' in complaint("trace", "user:x", *words)
+    assert "a history has no words" in complaint("trace", "user:7", *words, "--set", "source:position=0")
+    assert "models that generate text" in complaint("trace", "user:7", *words, "--what-if")
     assert not (tmp_path / "t.json").exists()
 
 
-def test_popularity_learns_nothing(counting: Path, tmp_path: Path) -> None:
-    opened: RecommenderModel = open_model(counting)
-    words = opened.words
-    counts = np.bincount(words.histories.items, minlength=len(words.items))
-    found = asked("-m", counting, "--user", "7", "--top", "3")
-    strange = np.setdiff1d(np.arange(len(counts)), words.histories.of(7))
-    assert [item["score"] for item in found["items"]] == sorted(counts[strange].tolist(), reverse=True)[:3]
-    assert all(item["because"] == [] for item in found["items"])
-    first = here("recommend", "-m", counting, "--user", "7").stdout.splitlines()[0].split("\t")
-    assert first[1:] == [found["items"][0]["title"], f"{found['items'][0]['score']:.0f}"]
-    done = here("recommend", "-m", counting, "--user", "7", "-o", tmp_path / "b.png")
-    assert "looks at no history" in done.stderr
-    assert here("trace", "user:7", "-m", counting, "-o", tmp_path / "t.json", "--replay").returncode == 0
+def test_popularity_counts_users(popularity: Path, tmp_path: Path) -> None:
+    catalog = load_model(popularity).assets
+    counts = np.bincount(catalog.histories.items, minlength=len(catalog.items))
+    report = recommend("-m", popularity, "--user", "7", "--top", "3")
+    candidates = np.setdiff1d(np.arange(len(counts)), catalog.histories.items_of(7))
+    assert [item["score"] for item in report["items"]] == sorted(counts[candidates].tolist(), reverse=True)[:3]
+    assert all(item["reasons"] == [] for item in report["items"])
+    first = here("recommend", "-m", popularity, "--user", "7").stdout.splitlines()[0].split("\t")
+    assert first[1:] == [report["items"][0]["title"], f"{report['items'][0]['score']:.0f}"]
+    done = here("recommend", "-m", popularity, "--user", "7", "-o", tmp_path / "b.png")
+    assert "does not use the history" in done.stderr
+    trace = ("trace", "user:7", "-m", popularity, "-o", tmp_path / "t.json")
+    assert here(*trace, "--replay").returncode == 0
     assert "has no attention" in complaint("show", tmp_path / "t.json")
-    assert "weights to change" in complaint(
-        "trace", "user:7", "-m", counting, "-o", tmp_path / "t.json", "--set", "uniform"
-    )
+    assert "no weights to edit" in complaint(*trace, "--set", "uniform")
 
 
-def test_a_text_model_is_no_recommender(counting: Path, tmp_path: Path) -> None:
-    assert "was trained to recommend" in complaint("translate", "-m", counting, stdin="a\n")
-    assert "recommenders do not join" in complaint("evaluate", "-m", counting, "-m", counting)
-    assert "a recommender writes nothing" in complaint("evaluate", "-m", counting, "--beam", "3")
-    assert "no such metric of a recommender" in complaint("evaluate", "-m", counting, "--metric", "bleu")
-    assert "histories are for training" in complaint("evaluate", "-m", counting, "--split", "train")
+def test_requests_that_do_not_fit_a_recommender_are_refused(popularity: Path) -> None:
+    evaluate = ("evaluate", "-m", popularity)
+    assert "was trained to recommend" in complaint("translate", "-m", popularity, stdin="a\n")
+    assert "have no ensembles" in complaint(*evaluate, "-m", popularity)
+    assert "generates no text" in complaint(*evaluate, "--beam", "3")
+    assert '"bleu"' in complaint(*evaluate, "--metric", "bleu")
+    assert "no items are held out of it" in complaint(*evaluate, "--split", "train")
 
 
-def test_vectors_of_another_model_are_begun_with(tmp_path: Path) -> None:
-    fism = trained(tmp_path, "model.preset=fism", "training.epochs=1", name="fism")
-    still = ("training.epochs=1", "training.max_steps=1", "training.rate=1e-12")
-    made = trained(tmp_path, "training.start_from=fism", *still, name="nais")
-    before, after = (load_file(folder / "model.safetensors") for folder in (fism, made))
-    for name in ("target.weight", "taken.weight", "bias"):
-        torch.testing.assert_close(before[name], after[name], rtol=0, atol=1e-6)
-    words = ("train", tmp_path / "r.toml", "--out", tmp_path / "x", "training.start_from=fism")
-    assert "its vectors have width 8, but model.embedding = 4" in complaint(*words, "model.embedding=4")
-    assert "was trained on other items" in complaint(*words, "data.world.items=240")
-    assert "nowhere is not there" in complaint(*words[:-1], "training.start_from=nowhere")
+def test_item_embeddings_are_initialized_from_another_model(fism: Path, tmp_path: Path) -> None:
+    source = f"training.init_from={fism}"
+    frozen = ("training.epochs=1", "training.max_steps=1", "training.learning_rate=1e-12")
+    nais = train_recommender(tmp_path, source, *frozen, name="nais")
+    expected, actual = (load_file(folder / "model.safetensors") for folder in (fism, nais))
+    for name in ("target_embedding.weight", "history_embedding.weight", "bias"):
+        torch.testing.assert_close(actual[name], expected[name], rtol=0, atol=1e-6)
+    words = ("train", tmp_path / "r.toml", "--out", tmp_path / "x")
+    assert "its embeddings have width 8, but model.embedding = 4" in complaint(*words, source, "model.embedding=4")
+    assert "was trained on other items" in complaint(*words, source, "data.world.items=240")
+    assert "nowhere" in complaint(*words, "training.init_from=nowhere")
     assert not (tmp_path / "x").exists()
 
 
-def test_a_training_that_was_stopped_ends_with_the_same_bits(model: Path, tmp_path: Path) -> None:
+def test_an_interrupted_training_ends_with_the_same_bits(model: Path, tmp_path: Path) -> None:
     (tmp_path / "r.toml").write_text(RECIPE)
     words = ("train", tmp_path / "r.toml", "--out", tmp_path / "m")
     stopped(*words)
     assert here(*words).returncode == 0
-    one, other = (load_file(folder / "model.safetensors") for folder in (model, tmp_path / "m"))
-    assert {name: t.numpy().tobytes() for name, t in one.items()} == {
-        name: t.numpy().tobytes() for name, t in other.items()
+    resumed, expected = (load_file(folder / "model.safetensors") for folder in (tmp_path / "m", model))
+    assert {name: t.numpy().tobytes() for name, t in resumed.items()} == {
+        name: t.numpy().tobytes() for name, t in expected.items()
     }
 
 
-def test_a_batch_in_parts_has_the_loss_of_the_whole(model: Path) -> None:
-    opened: RecommenderModel = open_model(model)
-    task = RecommendTask(opened.recipe, open_ratings(opened.recipe.data, Path()))
-    batch = next(task.batches(1))
-    parts = task.parts(batch, 2)
+def test_the_losses_of_the_parts_of_a_batch_sum_to_its_loss(model: Path) -> None:
+    loaded: LoadedRecommender = load_model(model)
+    training = RecommendationTraining(loaded.recipe, open_ratings(loaded.recipe.data, Path()))
+    batch = next(training.batches(1))
+    parts = training.split_batch(batch, 2)
     assert len(parts) == 2
     with torch.no_grad():
-        whole, *halves = (float(task.loss(opened.model, part).total) for part in (batch, *parts))  # type: ignore[arg-type]
+        whole, *halves = (float(training.loss(loaded.model, part).total) for part in (batch, *parts))  # type: ignore[arg-type]
     assert sum(halves) == pytest.approx(whole, rel=1e-5)
 
 
 @pytest.mark.parametrize(
-    ("override", "words"),
+    ("override", "error"),
     [
-        ("model.preset=bigru-gru", "histories, and only they, are read by a recommender"),
-        ("task.kind=translate", "histories, and only they, are read by a recommender"),
+        ("model.preset=bigru-gru", "uses a recommender"),
+        ("task.kind=translate", "uses a recommender"),
         ("data.world.name=phrases", 'the world "phrases" has no users'),
-        ("data.world.test=100", "every user of the tastes has one item held out"),
-        ("model.dropout=0.1", "dropout = 0.1: belongs to self-attention"),
+        ("data.world.test=100", "each user has one item held out"),
+        ("model.dropout=0.1", "dropout = 0.1: is for self-attention"),
         ("model.encoder.kind=gru", 'encoder.kind = "gru": a history has no order'),
-        ("model.attention.placement=local-m", "a history has no order, so no place to look at"),
+        ("model.attention.placement=local-m", "a history has no order, so positions cannot be used"),
         ("model.attention.read_end=false", "has no end token"),
         ("model.attention.heads=3", "attention.heads = 3: does not divide embedding = 8"),
-        ("training.metric=bleu", 'training.metric = "bleu": no such metric of a recommender'),
+        ("training.metric=bleu", 'training.metric = "bleu": no such ranking metric'),
     ],
 )
-def test_settings_that_do_not_fit(override: str, words: str, tmp_path: Path) -> None:
+def test_settings_that_do_not_fit_are_refused(override: str, error: str, tmp_path: Path) -> None:
     (tmp_path / "r.toml").write_text(RECIPE)
-    assert words in complaint("train", tmp_path / "r.toml", override, "--out", tmp_path / "m")
+    assert error in complaint("train", tmp_path / "r.toml", override, "--out", tmp_path / "m")
     assert not (tmp_path / "m").exists()
 
 
-def test_attention_finds_the_reasons_that_were_planted(tmp_path: Path) -> None:
-    made = here("train", RECIPES / "world-tastes.toml", "training.epochs=8", "--out", tmp_path / "m")
-    assert made.returncode == 0, made.stderr
-    found = json.loads(here("evaluate", "-m", tmp_path / "m", "--json").stdout)
-    assert found["gold"] > 0.9
-    assert found["metrics"][1]["value"] > 97
+def test_attention_finds_the_planted_reasons(tmp_path: Path) -> None:
+    done = run_forked("train", RECIPES / "world-tastes.toml", "training.epochs=8", "--out", tmp_path / "m")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(here("evaluate", "-m", tmp_path / "m", "--json").stdout)
+    assert report["gold"] > 0.9
+    assert report["metrics"][1]["value"] > 97
 
 
 @pytest.mark.parametrize("recipe", sorted(RECIPES.glob("movielens-*.toml")), ids=lambda path: path.stem)
-def test_recipes_can_be_used(recipe: Path) -> None:
+def test_the_movielens_recipes_can_be_loaded(recipe: Path) -> None:
     assert load_recipe(recipe).recipe.task.kind == "recommend"
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="HEEDFUL_DATA has no movielens_1m_loo")
-def test_popularity_on_movielens_has_the_figures_that_are_known(tmp_path: Path) -> None:
+def test_popularity_reaches_the_known_metrics_on_movielens(tmp_path: Path) -> None:
     done = here("train", RECIPES / "movielens-popularity.toml", "--out", tmp_path / "m")
     assert done.returncode == 0, done.stderr
     names = ("hr@10", "ndcg@10", "hr@10:ties-for", "ndcg@10:ties-for")
     metrics = [word for name in names for word in ("--metric", name)]
-    found = json.loads(here("evaluate", "-m", tmp_path / "m", *metrics, "--json").stdout)
-    assert found["users"] == 6040
-    assert [round(metric["value"], 2) for metric in found["metrics"]] == [45.20, 25.26, 45.38, 25.45]
-    said = complaint("recommend", "-m", tmp_path / "m", "--items", "Toy Stroy")
-    assert 'did you mean "Toy Story (1995)"' in said
+    report = json.loads(here("evaluate", "-m", tmp_path / "m", *metrics, "--json").stdout)
+    assert report["users"] == 6040
+    assert [round(metric["value"], 2) for metric in report["metrics"]] == [45.20, 25.26, 45.38, 25.45]
+    assert 'did you mean "Toy Story (1995)"' in complaint("recommend", "-m", tmp_path / "m", "--items", "Toy Stroy")
 
 
-def test_a_page_of_recommendations(model: Path, tmp_path: Path) -> None:
-    page = tmp_path / "why.html"
-    done = here("recommend", "-m", model, "--user", "7", "-o", page)
+def test_a_page_and_a_trace_have_the_effects_of_the_reasons(model: Path, tmp_path: Path) -> None:
+    done = here("recommend", "-m", model, "--user", "7", "-o", tmp_path / "why.html")
     assert done.returncode == 0, done.stderr
-    assert "#/history" in page.read_text(encoding="utf-8")
-    out = tmp_path / "t.json"
-    here("trace", "user:7", "-m", model, "-o", out)
-    trace = Trace.load(out)
-    effect = trace.array(trace.tests["leave-one-out"])
-    assert effect.shape == trace.matrix().shape
-    best = asked("-m", model, "--user", "7")["items"][0]
-    titles = [reason["title"] for reason in best["because"]]
-    for reason, at in zip(best["because"], map(trace.source.words.index, titles), strict=True):
-        assert effect[0, at] == pytest.approx(reason["effect"], abs=1e-5)
+    assert "#/history" in (tmp_path / "why.html").read_text(encoding="utf-8")
+    here("trace", "user:7", "-m", model, "-o", tmp_path / "t.json")
+    trace = Trace.load(tmp_path / "t.json")
+    effects = trace.array(trace.attributions["leave-one-out"])
+    assert effects.shape == trace.matrix().shape
+    best = recommend("-m", model, "--user", "7")["items"][0]
+    for reason in best["reasons"]:
+        at = trace.source.words.index(reason["title"])
+        assert effects[0, at] == pytest.approx(reason["effect"], abs=1e-5)
 
 
-def test_looks_at_histories_are_measured(model: Path, counting: Path, tmp_path: Path) -> None:
-    done = here("measure", "-m", model, "--limit", "12", "--test", "all", "--json")
+def test_attention_to_histories_is_measured(model: Path, fism: Path, popularity: Path) -> None:
+    done = here("measure", "-m", model, "--limit", "6", "--test", "all", "--json")
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert (found["sentences"], found["unit"], found["tests"]["decisions"]) == (12, "users", 12)
-    assert found["gold"]["mass on gold"] > found["gold"]["mass on gold, uniform"] - 0.05
-    tests = found["tests"]
-    assert set(tests["outputs"]) == {"as it is", "uniform", "permute"}
-    assert 0 <= tests["uniform"]["TVD"]["mean"] <= 1
-    assert tests["correlation"]["weight and leave-one-out"]["decisions"] > 0
-    opened: RecommenderModel = open_model(model)
-    cases = history_cases(opened, [], "test")[:12]
-    assert HistorySubject(opened, cases).outputs(1)["as it is"] == pytest.approx(tests["outputs"]["as it is"])
-    fism = trained(tmp_path, "model.preset=fism", "training.epochs=1", name="fism")
-    assert "weighs all items of a history alike" in complaint("measure", "-m", fism)
-    assert "has no attention" in complaint("measure", "-m", counting)
+    report = json.loads(done.stdout)
+    tests = report["faithfulness"]
+    assert (report["items"], report["unit"], tests["decisions"]) == (6, "users", 6)
+    assert report["gold"]["gold_weight"] > report["gold"]["gold_weight_uniform"] - 0.05
+    assert set(tests["outputs"]) == {"unchanged", "uniform", "permuted"}
+    loaded: LoadedRecommender = load_model(model)
+    cases = load_cases(loaded, [], "test")[:6]
+    unchanged = HistoryProbeTarget(loaded, cases).output_metrics(1)["unchanged"]
+    assert unchanged == pytest.approx(tests["outputs"]["unchanged"])
+    assert "weighs all items of a history equally" in complaint("measure", "-m", fism)
+    assert "has no attention" in complaint("measure", "-m", popularity)
 
 
-def test_a_recommender_in_python(model: Path) -> None:
-    ours = heedful.load(model, task="recommend")
-    found = ours(user="7", top=3)
-    told = asked("-m", model, "--user", "7", "--top", "3")["items"]
-    assert [item.title for item in found] == [item["title"] for item in told]
-    assert [reason.title for reason in found[0].because] == [r["title"] for r in told[0]["because"]]
-    assert ours([found[0].title], top=1)[0].title != found[0].title
-    assert ours.trace("user:7").target.words[:3] == [item.title for item in found]
+def test_a_recommender_in_python_gives_items_with_reasons(model: Path) -> None:
+    recommender = heedful.load(model, task="recommend")
+    assert isinstance(recommender, Recommender)
+    best = recommender(user="7", top=3)
+    expected = recommend("-m", model, "--user", "7", "--top", "3")["items"]
+    assert [item.title for item in best] == [item["title"] for item in expected]
+    assert [reason.title for reason in best[0].reasons] == [reason["title"] for reason in expected[0]["reasons"]]
+    assert recommender([best[0].title], top=1)[0].title != best[0].title
+    assert recommender.trace("user:7").target.words[:3] == [item.title for item in best]
 
 
-def test_own_weights_give_the_models_own_chance(model: Path) -> None:
-    """A probe whose weights nobody changed says what the model says; other weights, what plain loops say."""
-    opened: RecommenderModel = open_model(model)
-    subject = HistorySubject(opened, history_cases(opened, [], "test")[:5])
-    (probe,) = subject.probes([{0}] * 5)
+def test_a_probe_with_the_models_weights_gives_its_probabilities_and_with_others_plain_loops(model: Path) -> None:
+    loaded: LoadedRecommender = load_model(model)
+    probe_target = HistoryProbeTarget(loaded, load_cases(loaded, [], "test")[:5])
+    (probe,) = probe_target.probes([{0}] * 5)
     assert probe.weights.sum(dim=-1).flatten().tolist() == pytest.approx([1.0] * 5, abs=1e-5)
-    torch.testing.assert_close(probe.outcome(probe.weights[:, None])[:, 0], probe.p)
-    net, case = subject.model.requires_grad_(False), subject.cases[0]
-    row = probe.sentences.index(0)
-    other = torch.zeros_like(probe.weights)
-    other[row, :, 0] = 1.0
-    score = float(net.bias[case.item]) + float(probe.mass[row]) * sum(
-        float(a) * float(b)
-        for a, b in zip(net.target.weight[case.item], net.taken.weight[int(case.history[0])], strict=True)
-    )
-    found = float(probe.outcome(other[:, None])[row, 0, 0])
-    assert found == pytest.approx(1 / (1 + np.exp(-score)), abs=1e-5)
-    leaves = subject.again([(0, 0)], [subject.sources[0]])
-    torch.testing.assert_close(leaves[0], probe.p[row], atol=1e-5, rtol=0)
-    assert float(subject.saliency([(0, 0)])[0].sum()) == pytest.approx(1.0, abs=1e-5)
+    torch.testing.assert_close(probe.predict(probe.weights[:, None])[:, 0], probe.probabilities)
+    net, case = probe_target.model.requires_grad_(False), probe_target.cases[0]
+    row = probe.items.index(0)
+    weights = torch.zeros_like(probe.weights)
+    weights[row, :, 0] = 1.0
+    vectors = net.target_embedding.weight[case.item], net.history_embedding.weight[int(case.history[0])]
+    product = sum(float(a) * float(b) for a, b in zip(*vectors, strict=True))
+    score = float(net.bias[case.item]) + float(probe.mass[row]) * product
+    actual = float(probe.predict(weights[:, None])[row, 0, 0])
+    assert actual == pytest.approx(1 / (1 + np.exp(-score)), abs=1e-5)
+    same = probe_target.predict_from([(0, 0)], [probe_target.sources[0]])
+    torch.testing.assert_close(same[0], probe.probabilities[row], atol=1e-5, rtol=0)
+    assert float(probe_target.saliency([(0, 0)])[0].sum()) == pytest.approx(1.0, abs=1e-5)

@@ -1,4 +1,4 @@
-"""`heedful train`, killed and started again: the very same model."""
+"""`heedful train`, killed and started again, gives the same model bit by bit."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file
 
-from heedful.training.checkpoint import under_way
-from test_cli import HEEDFUL, heedful, refused
+from command_line import HEEDFUL, complaint, heedful, here, stopped
+from heedful.training.checkpoint_store import has_checkpoint
 
 RECIPE = """
 [data.world]
@@ -43,69 +43,63 @@ def weights(folder: Path) -> dict[str, bytes]:
     return {name: t.numpy().tobytes() for name, t in load_file(folder / "model.safetensors").items()}
 
 
-def until_a_state_is_written(out: Path) -> None:
-    """Wait for a whole state: before the first one there is nothing to go on from, and nothing to refuse."""
+def wait_for_checkpoint(out: Path) -> None:
+    """Wait for the first complete checkpoint; before it there is nothing to resume."""
     deadline = time.monotonic() + 120
-    while not under_way(out):
+    while not has_checkpoint(out):
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that nobody disturbed."""
-    folder = tmp_path_factory.mktemp("whole")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Train without interruption."""
+    folder = tmp_path_factory.mktemp("uninterrupted")
     (folder / "r.toml").write_text(RECIPE)
     done = heedful("train", folder / "r.toml", "--out", folder / "m")
     assert done.returncode == 0, done.stderr
     return folder / "m"
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "Ctrl-C"])
-def test_a_run_that_was_stopped_ends_with_the_same_bits(
-    how: signal.Signals, whole: Path, tmp_path: Path
-) -> None:
-    command: list[str | Path] = [HEEDFUL, "train", whole.parent / "r.toml", "--out", tmp_path / "m"]
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "Ctrl-C"])
+def test_an_interrupted_run_ends_with_the_same_bits(sent: signal.Signals, uninterrupted: Path, tmp_path: Path) -> None:
+    command: list[str | Path] = [HEEDFUL, "train", uninterrupted.parent / "r.toml", "--out", tmp_path / "m"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    until_a_state_is_written(tmp_path / "m")
-    os.kill(process.pid, how)
-    _, said = process.communicate(timeout=120)
-    assert process.returncode == (130 if how is signal.SIGINT else -how), said.decode()
+    wait_for_checkpoint(tmp_path / "m")
+    os.kill(process.pid, sent)
+    _, stderr = process.communicate(timeout=120)
+    assert process.returncode == (130 if sent is signal.SIGINT else -sent), stderr.decode()
     assert not (tmp_path / "m" / "model.json").exists()
-    done = heedful("train", whole.parent / "r.toml", "--out", tmp_path / "m")
+    done = heedful("train", uninterrupted.parent / "r.toml", "--out", tmp_path / "m")
     assert done.returncode == 0, done.stderr
-    assert weights(tmp_path / "m") == weights(whole)
-    both = [(folder / "metrics.jsonl").read_text().splitlines() for folder in (tmp_path / "m", whole)]
-    for mine, theirs in zip(*both, strict=True):
-        assert {**json.loads(mine), "seconds": 0} == {**json.loads(theirs), "seconds": 0}
+    assert weights(tmp_path / "m") == weights(uninterrupted)
+    logs = [(folder / "metrics.jsonl").read_text().splitlines() for folder in (tmp_path / "m", uninterrupted)]
+    for resumed, expected in zip(*logs, strict=True):
+        assert {**json.loads(resumed), "seconds": 0} == {**json.loads(expected), "seconds": 0}
 
 
-def test_a_changed_recipe_over_a_run_under_way_is_refused(whole: Path, tmp_path: Path) -> None:
-    command: list[str | Path] = [HEEDFUL, "train", whole.parent / "r.toml", "--out", tmp_path / "m"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until_a_state_is_written(tmp_path / "m")
-    process.kill()
-    process.wait()
-    other = heedful("train", whole.parent / "r.toml", "model.dropout=0.3", "--out", tmp_path / "m")
-    assert other.returncode == 2
-    assert "model.dropout: 0.2 -> 0.3" in other.stderr
+def test_a_run_cannot_be_resumed_with_another_model(tmp_path: Path) -> None:
+    (tmp_path / "r.toml").write_text(RECIPE)
+    words = ("train", tmp_path / "r.toml", "--out", tmp_path / "m")
+    stopped(*words)
+    assert "model.dropout: 0.2 -> 0.3" in complaint(*words, "model.dropout=0.3")
 
 
-def test_a_translator_is_taught_more(whole: Path, tmp_path: Path) -> None:
-    """Other sentences, the same words and weights to begin with; what has another shape is refused."""
-    first = ("train", whole.parent / "r.toml", f"training.start_from={whole}", "data.world.seed=2")
-    still = ("training.epochs=1", "training.rate=1e-12", "training.warmup=0")
-    done = heedful(*first, *still, "--out", tmp_path / "n")
+def test_a_model_can_be_initialized_from_another(uninterrupted: Path, tmp_path: Path) -> None:
+    """New sentences with the vocabulary and the weights of the other model; another shape is refused."""
+    words = ("train", uninterrupted.parent / "r.toml", f"training.init_from={uninterrupted}", "data.world.seed=2")
+    frozen = ("training.epochs=1", "training.learning_rate=1e-12", "training.warmup_steps=0")
+    done = here(*words, *frozen, "--out", tmp_path / "n")
     assert done.returncode == 0, done.stderr
-    assert "begun with m" in done.stdout + done.stderr
-    mine, theirs = (load_file(folder / "model.safetensors") for folder in (tmp_path / "n", whole))
-    for name in theirs:
-        assert (mine[name] - theirs[name]).abs().max() < 1e-6, name
+    assert "initialized from m" in done.stdout + done.stderr
+    actual, expected = (load_file(folder / "model.safetensors") for folder in (tmp_path / "n", uninterrupted))
+    for name in expected:
+        assert (actual[name] - expected[name]).abs().max() < 1e-6, name
     for side in ("source", "target"):
         name = f"{side}.tokenizer.json"
-        assert (tmp_path / "n" / name).read_bytes() == (whole / name).read_bytes()
-    wrong = refused(*first, "model.encoder.hidden=9", "--out", tmp_path / "o")
-    assert "is of another shape" in wrong
-    assert "model.encoder.hidden: 8 -> 9" in wrong
-    assert "words of another kind" in refused(*first, "tokenizer.lowercase=true", "--out", tmp_path / "o")
+        assert (tmp_path / "n" / name).read_bytes() == (uninterrupted / name).read_bytes()
+    error = complaint(*words, "model.encoder.hidden=9", "--out", tmp_path / "o")
+    assert "m has another shape" in error
+    assert "model.encoder.hidden: 8 -> 9" in error
+    assert "m has another tokenizer" in complaint(*words, "tokenizer.lowercase=true", "--out", tmp_path / "o")
     assert not (tmp_path / "o").exists()

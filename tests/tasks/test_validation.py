@@ -1,4 +1,4 @@
-"""What a validation measures: the chosen metric, small letters where there are no others, so many pairs."""
+"""The metrics of a validation."""
 
 from __future__ import annotations
 
@@ -8,39 +8,50 @@ import pytest
 import torch
 
 from heedful.config import load_recipe
-from heedful.data.readers import TextPair
+from heedful.data.pairs import TextPair
+from heedful.decoding import Hypothesis
 from heedful.errors import TrainingError
-from heedful.models import Seq2Seq, build
-from heedful.tasks.text import TextTask, learn
+from heedful.models import Seq2Seq, build_seq2seq
+from heedful.tasks.seq2seq.assets import Seq2SeqAssets
+from heedful.tasks.seq2seq.training import Seq2SeqTraining
 
 PAIRS = [TextPair("Ein Hund", "A Dog"), TextPair("Eine Katze", "A Cat"), TextPair("Zwei Hunde", "Two Dogs")]
 
 
-def task(tmp_path: Path, *settings: str) -> tuple[TextTask, Seq2Seq]:
-    recipe = tmp_path / "recipe.toml"
-    recipe.write_text("[data.world]\n")
-    plan = load_recipe(recipe, ["model.embedding=8", "decoding.max_length=5", *settings]).recipe
-    words = learn(PAIRS, plan)
-    made = TextTask(plan, {"train": PAIRS, "valid": PAIRS}, words)
+def make_training(tmp_path: Path, *settings: str) -> tuple[Seq2SeqTraining, Seq2Seq]:
+    path = tmp_path / "recipe.toml"
+    path.write_text("[data.world]\n")
+    recipe = load_recipe(path, ["model.embedding=8", "decoding.max_length=5", *settings]).recipe
+    assets = Seq2SeqAssets.train(PAIRS, recipe)
+    training = Seq2SeqTraining(recipe, {"train": PAIRS, "valid": PAIRS}, assets)
     torch.manual_seed(1)
-    return made, build(plan.model, len(words.source), len(words.target)).eval()
+    return training, build_seq2seq(recipe.model, len(assets.source), len(assets.target)).eval()
 
 
-def test_the_metric_that_chooses_is_measured(tmp_path: Path) -> None:
-    made, model = task(tmp_path, "training.metric=rouge-l")
-    assert set(made.validate(model).figures) == {"loss", "exact", "bleu", "rouge-l"}
+def test_the_chosen_metric_is_computed(tmp_path: Path) -> None:
+    training, model = make_training(tmp_path, "training.metric=rouge-l")
+    assert set(training.validate(model).metrics) == {"loss", "exact", "bleu", "rouge-l"}
 
 
-def test_an_unknown_metric_is_refused_before_any_training(tmp_path: Path) -> None:
+def test_exact_match_is_a_percentage_as_in_evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    training, model = make_training(tmp_path)
+    outputs = ["A Dog", "a cat", "Two Dogs"]
+    hypotheses = [[Hypothesis(tuple(training.target.encode(text)), 0.0, 0.0, (), True, {})] for text in outputs]
+    monkeypatch.setattr(training, "search", lambda *_args: hypotheses)
+    monkeypatch.setattr(training, "_attention_warnings", lambda _model: [])
+    assert training.validate(model).metrics["exact"] == pytest.approx(200 / 3)
+
+
+def test_an_unknown_metric_is_refused_before_training(tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match=r'metric = "rouge-k": .*did you mean "rouge-l"\?'):
-        task(tmp_path, "training.metric=rouge-k")
+        make_training(tmp_path, "training.metric=rouge-k")
 
 
-def test_without_capitals_references_have_none(tmp_path: Path) -> None:
-    made, model = task(tmp_path, "tokenizer.lowercase=true")
-    assert [sample.reference for sample in made.validate(model).samples] == ["a dog", "a cat", "two dogs"]
+def test_references_of_a_lowercasing_model_are_lowercased(tmp_path: Path) -> None:
+    training, model = make_training(tmp_path, "tokenizer.lowercase=true")
+    assert [sample.reference for sample in training.validate(model).samples] == ["a dog", "a cat", "two dogs"]
 
 
-def test_only_the_first_pairs(tmp_path: Path) -> None:
-    made, _ = task(tmp_path, "training.validate_pairs=2")
-    assert (made.valid, len(made.valid_corpus)) == (PAIRS[:2], 2)
+def test_only_the_first_pairs_are_validated(tmp_path: Path) -> None:
+    training, _ = make_training(tmp_path, "training.validate_pairs=2")
+    assert (list(training.sources), len(training.valid_corpus)) == (["Ein Hund", "Eine Katze"], 2)

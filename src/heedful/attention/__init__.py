@@ -1,71 +1,49 @@
-"""Every mechanism of the attention family behind one interface: `prepare` once, then `look`.
+"""Every mechanism of the attention family behind one interface: `prepare` once, then call.
 
 >>> import torch
 >>> attention = Attention(ScaledDot(query=4, key=4))
 >>> keys = torch.eye(4)[None]                                  # one sentence of four positions
 >>> memory = attention.prepare(keys, keep=torch.tensor([[True, True, True, False]]))
->>> context, look, _ = attention.look(torch.zeros(1, 1, 4), memory, watch=Watch(Detail.WEIGHTS))
->>> look.weights[0, 0, 0]                                      # a query of zeros finds all keys alike
+>>> output, carry = attention(torch.zeros(1, 1, 4), memory, hooks=Hooks(Detail.WEIGHTS))
+>>> output.weights[0, 0, 0]                                    # a query of zeros scores all keys alike
 tensor([0.3333, 0.3333, 0.3333, 0.0000])
 """
 
-from heedful.attention.attention import Attention, causal, coverage_loss, mix
+from heedful.attention.attention import Attention, mix
+from heedful.attention.build import build_attention
 from heedful.attention.heads import Heads
-from heedful.attention.normalise import (
-    NORMALISERS,
-    Normaliser,
-    entmax15,
-    masked_softmax,
-    smoothed_softmax,
-    sparsemax,
-)
-from heedful.attention.placements import (
-    PLACEMENTS,
-    Global,
-    Hard,
-    LocalM,
-    LocalP,
-    Placement,
-    Uniform,
-)
-from heedful.attention.scores import (
-    SCORES,
-    Additive,
-    Concat,
-    ConcatRelu,
-    CoverageAdditive,
-    Dot,
-    General,
-    Location,
-    ProdRelu,
-    ScaledDot,
-    Score,
-)
-from heedful.attention.table import build_attention, build_placement, build_score
+from heedful.attention.hooks import ALLOWED, NO_HOOKS, Detail, Edit, Hooks, Override
+from heedful.attention.masks import causal, extent, lengths_to_keep, without_last
+from heedful.attention.normalizers.base import Normalizer
+from heedful.attention.normalizers.entmax15 import Entmax15, entmax15
+from heedful.attention.normalizers.smoothed_softmax import SmoothedSoftmax, smoothed_softmax
+from heedful.attention.normalizers.softmax import Softmax, masked_softmax
+from heedful.attention.normalizers.sparsemax import Sparsemax, sparsemax
+from heedful.attention.placements.base import Placement
+from heedful.attention.placements.global_ import Global
+from heedful.attention.placements.hard import Hard
+from heedful.attention.placements.local_m import LocalM
+from heedful.attention.placements.local_p import LocalP
+from heedful.attention.placements.uniform import Uniform
+from heedful.attention.scores.additive import Additive, CoverageAdditive, coverage_loss
+from heedful.attention.scores.base import Score
+from heedful.attention.scores.concat import Concat
+from heedful.attention.scores.concat_relu import ConcatRelu
+from heedful.attention.scores.dot import Dot
+from heedful.attention.scores.general import General
+from heedful.attention.scores.location import Location
+from heedful.attention.scores.prod_relu import ProdRelu
+from heedful.attention.scores.scaled_dot import ScaledDot
 from heedful.attention.tape import Tape
-from heedful.attention.types import (
-    EMPTY,
-    PLAIN,
-    Carry,
-    Detail,
-    Edit,
-    Look,
-    Memory,
-    Override,
-    Watch,
-    extent,
-    lengths_to_keep,
-    without_last,
-)
+from heedful.attention.types import EMPTY, AttentionOutput, Carry, Memory
 
 __all__ = [
+    "ALLOWED",
     "EMPTY",
-    "NORMALISERS",
-    "PLACEMENTS",
-    "PLAIN",
-    "SCORES",
+    "NO_HOOKS",
     "Additive",
     "Attention",
+    "AttentionOutput",
     "Carry",
     "Concat",
     "ConcatRelu",
@@ -73,27 +51,28 @@ __all__ = [
     "Detail",
     "Dot",
     "Edit",
+    "Entmax15",
     "General",
     "Global",
     "Hard",
     "Heads",
+    "Hooks",
     "LocalM",
     "LocalP",
     "Location",
-    "Look",
     "Memory",
-    "Normaliser",
+    "Normalizer",
     "Override",
     "Placement",
     "ProdRelu",
     "ScaledDot",
     "Score",
+    "SmoothedSoftmax",
+    "Softmax",
+    "Sparsemax",
     "Tape",
     "Uniform",
-    "Watch",
     "build_attention",
-    "build_placement",
-    "build_score",
     "causal",
     "coverage_loss",
     "entmax15",

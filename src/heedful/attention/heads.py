@@ -1,4 +1,4 @@
-"""Several looks side by side: the projections of multi-head attention (Vaswani 2017, §3.2.2)."""
+"""Multi-head attention: the projections of Vaswani 2017, §3.2.2."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from heedful.errors import ShapeError
 
 
 class Heads(nn.Module):
-    """`count` heads of width `width / count`: project, split, and join by concatenation and `out`."""
+    """Project queries, keys and values to `width`, split them into `count` heads, and join the heads by `out`."""
 
     def __init__(
         self, count: int, width: int, *, query: int, key: int, value: int | None = None, bias: bool = True
     ) -> None:
         super().__init__()
         if count < 1 or width % count:
-            raise ShapeError(f"a width of {width} does not divide into {count} heads of one size")
+            raise ShapeError(f"a width of {width} is not divisible by {count} heads")
         self.count = count
         self.width = width
         self.to_query = nn.Linear(query, width, bias=bias)
@@ -26,6 +26,7 @@ class Heads(nn.Module):
 
     @property
     def per_head(self) -> int:
+        """Return the width of one head."""
         return self.width // self.count
 
     def query(self, query: Float[Tensor, "batch query size"]) -> Float[Tensor, "batch query head width"]:
@@ -41,10 +42,8 @@ class Heads(nn.Module):
         joined: Tensor = self.out(context.flatten(start_dim=2))
         return joined
 
-    def _split(self, projection: nn.Module, x: Tensor, what: str) -> Tensor:
+    def _split(self, projection: nn.Module, x: Tensor, name: str) -> Tensor:
         if x.shape[-1] != projection.in_features:
-            raise ShapeError(
-                f"a {what} has size {x.shape[-1]}, but these heads were made for {projection.in_features}"
-            )
+            raise ShapeError(f"a {name} has size {x.shape[-1]}, but the heads expect {projection.in_features}")
         projected: Tensor = projection(x)
         return projected.view(*x.shape[:-1], self.count, self.per_head)

@@ -7,18 +7,19 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.attention.attention import Attention
-from heedful.attention.scores import Additive
-from heedful.attention.types import PLAIN, Look, Memory, Watch
+from heedful.attention.hooks import NO_HOOKS, Hooks
+from heedful.attention.scores.additive import Additive
+from heedful.attention.types import AttentionOutput, Memory
 
 
 class Tape(nn.Module):
-    """Reads `h~_t = sum a_ti h_i` and `m~_t = sum a_ti m_i` with one set of weights over i < t (eq. 5-7).
+    """`h~_t = sum a_ti h_i` and `m~_t = sum a_ti m_i` with one set of weights over i < t (eq. 5-7).
 
     `a_ti = softmax_i v' tanh(W_h h_i + W_x x_t + W_s h~_{t-1})`: additive attention whose query is
     `[x_t; h~_{t-1}]`. `recall=False` leaves the `W_s` term out, as the released encoder does. `zero_slot`
-    opens the tape with an empty slot that takes mass at every step, as the released code does; without
-    it an empty tape reads zeros. `recency` (ours): slots know their place and questions theirs, and before
-    anything is learnt nearly all weight is on the last slot, as if this were an LSTM.
+    begins the tape with a slot of zeros that takes weight at every step, as the released code does; without it an
+    empty tape gives zeros. `recency` (not in the paper): keys and queries contain their positions, and an untrained
+    tape puts nearly all weight on the last slot, as if this were an LSTM.
     """
 
     def __init__(
@@ -40,39 +41,40 @@ class Tape(nn.Module):
         query = input + hidden if recall else input
         score = Additive(query + recency, hidden + recency, hidden if width is None else width)
         if recency:
-            _look_back(score)
+            _attend_to_last_slot(score)
         self.attention = Attention(score, site=site, kind="tape")
 
     @property
-    def slots(self) -> int:
-        """Of a tape on which nothing is written yet."""
+    def initial_slots(self) -> int:
+        """Return the number of slots of a tape before anything is written."""
         return 1 if self.zero_slot else 0
 
-    def start(self, x: Float[Tensor, "batch input"]) -> Memory:
-        """A tape with nothing on it (or one zero slot), on the device and in the dtype of `x`."""
-        empty = x.new_zeros(len(x), self.slots, 2 * self.hidden)
-        keep = torch.ones(len(x), self.slots, dtype=torch.bool, device=x.device)
+    def initial_memory(self, x: Float[Tensor, "batch input"]) -> Memory:
+        """Return an empty tape (or one zero slot), on the device and in the dtype of `x`."""
+        empty = x.new_zeros(len(x), self.initial_slots, 2 * self.hidden)
+        keep = torch.ones(len(x), self.initial_slots, dtype=torch.bool, device=x.device)
         keys = empty[..., : self.hidden]
-        if self.recency:  # it stands before all others
-            keys = torch.cat([keys, x.new_full((len(x), self.slots, 1), stands_at(-1))], dim=-1)
+        if self.recency:  # the zero slot precedes all others
+            keys = torch.cat([keys, x.new_full((len(x), self.initial_slots, 1), key_position(-1))], dim=-1)
         return self.attention.prepare(keys, keep, empty)
 
-    def read(
+    def forward(
         self,
         x: Float[Tensor, "batch input"],
         tape: Memory,
         summary: Float[Tensor, "batch hidden"],
-        watch: Watch = PLAIN,
-    ) -> tuple[Float[Tensor, "batch hidden"], Float[Tensor, "batch hidden"], Look]:
-        """`h~_t` and `m~_t`, given the input and the previous `h~`; the weights run over the slots."""
-        count = tape.keep.shape[1] - self.slots
+        hooks: Hooks = NO_HOOKS,
+    ) -> tuple[Float[Tensor, "batch hidden"], Float[Tensor, "batch hidden"], AttentionOutput]:
+        """Return `h~_t` and `m~_t`, given the input and the previous `h~`; the weights are over the slots."""
+        count = tape.keep.shape[1] - self.initial_slots
         query = torch.cat([x, summary], dim=-1) if self.recall else x
         if self.recency:
-            query = torch.cat([query, x.new_full((len(x), 1), asked_from(count))], dim=-1)
-        at = torch.full((len(x), 1), count, device=x.device)
-        context, look, _ = self.attention.look(query[:, None], tape, at=at, watch=watch)
-        hidden, cell = context[:, 0].chunk(2, dim=-1)
-        return hidden, cell, look
+            query = torch.cat([query, x.new_full((len(x), 1), query_position(count))], dim=-1)
+        positions = torch.full((len(x), 1), count, device=x.device)
+        output, _ = self.attention(query[:, None], tape, positions=positions, hooks=hooks)
+        assert output.context is not None
+        hidden, cell = output.context[:, 0].chunk(2, dim=-1)
+        return hidden, cell, output
 
     def write(
         self,
@@ -81,31 +83,31 @@ class Tape(nn.Module):
         cell: Float[Tensor, "batch hidden"],
         keep: Bool[Tensor, "batch"] | None = None,
     ) -> Memory:
-        """The tape with one more slot; `keep` False (a padded step) writes a slot nobody may read."""
+        """Return the tape with one more slot; `keep` False (a padded step) adds a slot that is never attended to."""
         if keep is None:
             keep = torch.ones(len(hidden), dtype=torch.bool, device=hidden.device)
         values, keys = torch.cat([hidden, cell], dim=-1), hidden
         if self.recency:
-            place = stands_at(tape.keep.shape[1] - self.slots)
-            keys = torch.cat([hidden, hidden.new_full((len(hidden), 1), place)], dim=-1)
+            position = key_position(tape.keep.shape[1] - self.initial_slots)
+            keys = torch.cat([hidden, hidden.new_full((len(hidden), 1), position)], dim=-1)
         return tape.append(self.attention.prepare(keys[:, None], keep[:, None], values[:, None]))
 
 
-def stands_at(slot: int | float) -> float:
-    """What a slot is told of its place."""
+def key_position(slot: int | float) -> float:
+    """Return the position feature of a slot's key."""
     return slot / 10
 
 
-def asked_from(step: int) -> float:
-    """What a question is told: between the last slot and the one before it."""
-    return stands_at(step - 1.5)
+def query_position(step: int) -> float:
+    """Return the position feature of a query: between the last slot and the one before it."""
+    return key_position(step - 1.5)
 
 
 @torch.no_grad()
-def _look_back(score: Additive) -> None:
-    """One unit tells the last slot from all before it: `3 tanh(4 (slot - asked from))`; none else does."""
-    for weight, steep in ((score.key.weight, 40.0), (score.query.weight, -40.0)):
+def _attend_to_last_slot(score: Additive) -> None:
+    """Let one unit alone see the positions: `3 tanh(4 (slot - query))` separates the last slot from those before it."""
+    for weight, slope in ((score.key.weight, 40.0), (score.query.weight, -40.0)):
         weight[:, -1] = 0.0
         weight[0] = 0.0
-        weight[0, -1] = steep
+        weight[0, -1] = slope
     score.v[0] = 3.0

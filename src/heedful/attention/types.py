@@ -1,10 +1,9 @@
-"""The records that every mechanism takes and gives. Nothing is kept on a module between calls."""
+"""The records that attention takes and returns. Nothing is kept on a module between calls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 from types import MappingProxyType
 
 import torch
@@ -14,35 +13,26 @@ from torch import Tensor
 from heedful.errors import ShapeError
 
 Carry = Mapping[str, Tensor]
-OPEN = "open"  # an extra for edits: what each query may read
 EMPTY: Mapping[str, Tensor] = MappingProxyType({})
-
-
-class Detail(IntEnum):
-    """How much a look writes down. Only NONE lets a fused kernel run, which never shows its weights."""
-
-    NONE = 0
-    WEIGHTS = 1
-    FULL = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What can be read: made once per sentence by `prepare`, held by the caller, never repeated per beam.
+    """A source that `prepare` has projected once: held by the caller, never repeated per beam.
 
-    `keys` are already projected by the score. `keep` is True where a key may be read.
+    `keys` are already projected by the score. `keep` is True where a key may be attended to.
     """
 
     keys: Float[Tensor, "batch key head inner"]
     values: Float[Tensor, "batch key head width"]
     keep: Bool[Tensor, "batch key"]
 
-    def select(self, sentences: Int[Tensor, "kept"]) -> Memory:
-        """The memory of these sentences only: finished ones leave the batch."""
+    def select(self, sentences: Int[Tensor, "selected"]) -> Memory:
+        """Return the memory of these sentences only, when others have finished."""
         return Memory(self.keys[sentences], self.values[sentences], self.keep[sentences])
 
     def append(self, more: Memory) -> Memory:
-        """This memory with later positions behind it: a key/value cache, or the LSTMN's tape."""
+        """Return this memory followed by later positions: a key/value cache, or the tape of an LSTMN."""
         return Memory(
             torch.cat([self.keys, more.keys], dim=1),
             torch.cat([self.values, more.values], dim=1),
@@ -51,81 +41,26 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What one look did: the weights used, and at `Detail.FULL` what they were made from and what came of it.
+class AttentionOutput:
+    """Result of one attention call.
 
-    That is: the scores before mask and normaliser, what asked, and each head's mixture.
+    `context` is `sum_i a_i v_i`, joined over the heads. `weights` are recorded from `Detail.WEIGHTS` on; the
+    scores before mask and normalizer, the query and each head's context at `Detail.FULL`. `extras` is what the
+    placement and the score report (a center, a sample and its log-probability, the coverage loss).
+    Records without a context exist too: what an edit receives, and the records of fused loops and engines.
     """
 
-    weights: Float[Tensor, "batch query head key"] | None
+    context: Float[Tensor, "batch query out"] | None = None
+    weights: Float[Tensor, "batch query head key"] | None = None
     scores: Float[Tensor, "batch query head key"] | None = None
-    extra: Mapping[str, Tensor] = field(default_factory=lambda: EMPTY)
+    extras: Mapping[str, Tensor] = field(default_factory=lambda: EMPTY)
     query: Float[Tensor, "batch query width"] | None = None
-    context: Float[Tensor, "batch query head inner"] | None = None
+    head_contexts: Float[Tensor, "batch query head inner"] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
-    """Weights to use in place of the mechanism's own. They are taken as they are, never renormalised."""
-
-    weights: Float[Tensor, "batch query head key"]
-
-
-Edit = Callable[[str, Look, Int[Tensor, "batch query"]], Override | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """How closely to watch, and what to change: one argument that travels through every model.
-
-    `edit(site, own_look, at)` may return other weights; that is how what-if questions and honesty
-    tests are put to a model.
-    """
-
-    detail: Detail = Detail.NONE
-    sites: frozenset[str] | None = None  # None: all of them
-    edit: Edit | None = None
-
-    def detail_at(self, site: str) -> Detail:
-        return self.detail if self.sites is None or site in self.sites else Detail.NONE
-
-
-PLAIN = Watch()
-
-
-def lengths_to_keep(lengths: Int[Tensor, "batch"], count: int | None = None) -> Bool[Tensor, "batch key"]:
-    """The mask of right-padded sentences.
-
-    >>> lengths_to_keep(torch.tensor([2, 0]), 3)
-    tensor([[ True,  True, False],
-            [False, False, False]])
-    """
-    total = int(lengths.max()) if count is None else count
-    return torch.arange(total, device=lengths.device) < lengths[:, None]
-
-
-def without_last(keep: Bool[Tensor, "batch key"]) -> Bool[Tensor, "batch key"]:
-    """`keep` with the last readable position of each sentence closed: the source's end token.
-
-    >>> without_last(torch.tensor([[True, True, False], [True, False, False]]))
-    tensor([[ True, False, False],
-            [False, False, False]])
-    """
-    later = keep.flip(-1).cumsum(-1).flip(-1)  # readable positions from here on, this one included
-    return keep & (later > 1)
-
-
-def extent(keep: Bool[Tensor, "batch key"]) -> Int[Tensor, "batch"]:
-    """T of the papers: one past the last readable position, 0 where there is none."""
-    if keep.shape[-1] == 0:
-        return torch.zeros(keep.shape[0], dtype=torch.long, device=keep.device)
-    positions = torch.arange(1, keep.shape[-1] + 1, device=keep.device)
-    return (keep * positions).amax(dim=-1)
-
-
-def fits(what: str, found: tuple[int, ...], other: str, wanted: tuple[int, ...]) -> None:
-    """Refuse two shapes that do not fit, and name both; -1 in `wanted` fits anything."""
-    same = len(found) == len(wanted) and all(w in (-1, f) for f, w in zip(found, wanted, strict=True))
-    if not same:
-        shown = ", ".join("any" if w == -1 else str(w) for w in wanted)
-        raise ShapeError(f"{what} has shape {tuple(found)}, but {other} asks for ({shown})")
+def check_shape(name: str, shape: tuple[int, ...], owner: str, expected: tuple[int, ...]) -> None:
+    """Raise unless a shape equals the one that `owner` needs; -1 in `expected` matches anything."""
+    matches = len(shape) == len(expected) and all(e in (-1, s) for s, e in zip(shape, expected, strict=True))
+    if not matches:
+        sizes = ", ".join("any" if e == -1 else str(e) for e in expected)
+        raise ShapeError(f"{name} has shape {tuple(shape)}, but {owner} needs ({sizes})")

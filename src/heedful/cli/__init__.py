@@ -1,4 +1,4 @@
-"""The command line: parse, call one function, print. Importing it does not import torch."""
+"""The command line: each command parses its options, calls one function and prints. Importing it imports no torch."""
 
 from __future__ import annotations
 
@@ -8,39 +8,40 @@ import sys
 
 
 def main() -> None:
-    """The entry point: a user's own mistake gets its message and exit code 2, never a traceback."""
-    # Waiting threads sleep instead of spinning: on a machine that does anything else beside, spinning
-    # makes training several times slower (LOG.md). It must be said before torch is imported.
+    """Run the program; an error that the user can correct is one message and exit status 2, without a traceback."""
+    # OpenMP threads that wait must sleep, not spin: beside other load, spinning makes training several times slower
+    # (docs/lab-notebook.md). The variable has to be set before torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    gc.set_threshold(200_000, 20, 20)  # imports make so much that looking for garbage takes a fifth of them
+    gc.set_threshold(200_000, 20, 20)  # imports allocate so much that garbage collection takes a fifth of their time
     from heedful.cli.app import app
-    from heedful.errors import HeedfulError
+    from heedful.errors import HeedfulError, TrainingStopped
 
-    for stream in (sys.stdout, sys.stderr):  # UTF-8 whatever the locale says
+    for stream in (sys.stdout, sys.stderr):  # UTF-8 in every locale
         stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
     try:
         app()
+    except TrainingStopped as error:
+        _exit(130, str(error))
     except HeedfulError as error:
-        stopped = type(error).__name__ == "TrainingStopped"  # named, not imported: that would import torch
-        print(f"{'stopped' if stopped else 'error'}: {error}", file=sys.stderr)
-        sys.exit(130 if stopped else 2)
-    except BrokenPipeError:  # the reader (head, less) has seen enough
+        _exit(2, f"error: {error}")
+    except BrokenPipeError:  # the program that reads our output (head, less) has ended
         sys.stderr.close()
         sys.exit(141)
-    except OSError as error:  # a disk that is full, a folder that may not be written
-        where = f"{error.filename}: " if error.filename else ""
-        print(f"error: {where}{error.strerror or error}", file=sys.stderr)
-        sys.exit(2)
-    except (MemoryError, RuntimeError) as error:  # torch has no class of its own for it on the CPU
-        words = ("can't allocate memory", "out of memory")
-        if not isinstance(error, MemoryError) and not any(text in str(error) for text in words):
+    except OSError as error:  # a full disk, a folder without write permission
+        path = f"{error.filename}: " if error.filename else ""
+        _exit(2, f"error: {path}{error.strerror or error}")
+    except (MemoryError, RuntimeError) as error:  # torch raises RuntimeError when the CPU's memory is exhausted
+        messages = ("can't allocate memory", "out of memory")
+        if not isinstance(error, MemoryError) and not any(text in str(error) for text in messages):
             raise
-        print(
-            "error: there is not enough memory for this; a smaller model, training.batch_tokens or"
-            " decoding.batch needs less",
-            file=sys.stderr,
+        _exit(
+            2,
+            "error: not enough memory; use a smaller model, or lower training.batch_tokens or decoding.batch_size",
         )
-        sys.exit(2)
     except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        sys.exit(130)
+        _exit(130, "stopped")
+
+
+def _exit(status: int, message: str) -> None:
+    print(message, file=sys.stderr)
+    sys.exit(status)

@@ -1,50 +1,71 @@
-"""`heedful bench` on the terminal."""
+"""`heedful bench`."""
 
 from __future__ import annotations
 
-import json
+import json as json_format
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Console
-from rich.table import Table
+import typer
 
-from heedful.studies.bench import Measured, bench, sources
-from heedful.tasks.bundled import find
-from heedful.tasks.use import processors
+from heedful.cli.options import JsonReport, Models, Threads
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from heedful.analysis.bench import BenchResult
 
 
-def run(
-    models: Sequence[Path], file: Path | None, lines: int, rounds: int, threads: int, as_json: bool
+def bench(
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="Text file, one input per line (default: the model's test data, or built-in lines)."),
+    ] = None,
+    *,
+    model: Models = None,
+    lines: Annotated[int, typer.Option(min=1, help="Use at most this many lines.")] = 500,
+    rounds: Annotated[int, typer.Option(min=1, help="Repetitions of each configuration.")] = 3,
+    threads: Threads = 0,
+    json: JsonReport = False,
 ) -> None:
-    models = find(models, "translate")
-    threads = threads or processors()
-    texts = sources(models[0], file, lines)
-    aside = Console(stderr=True, highlight=False)
-    found = bench(models, texts, rounds, threads, aside.print)
-    if as_json:
-        record = {"threads": threads, "rounds": rounds, "ways": [row.plain() for row in found]}
-        print(json.dumps(record, ensure_ascii=False))
+    """Measure generation speed. Greedy, traced, beam search and line by line; float32 and int8."""
+    from rich.console import Console
+
+    from heedful.analysis.bench import bench as run_bench
+    from heedful.analysis.bench import load_lines
+    from heedful.parallel import available_cpus
+    from heedful.tasks.bundled import find_models
+
+    folders = find_models(model or [], "translate")
+    threads = threads or available_cpus()
+    log = Console(stderr=True, highlight=False).print
+    texts = load_lines(folders[0], file, lines, log)
+    rows = run_bench(folders, texts, rounds, threads, log)
+    if json:
+        report = {"threads": threads, "rounds": rounds, "modes": [row.to_dict() for row in rows]}
+        print(json_format.dumps(report, ensure_ascii=False))
         return
     console = Console(highlight=False)
-    console.print(f"{len(texts):,} lines, {threads} thread(s), {rounds} rounds, the ways in turns:")
-    console.print(_table(found))
+    console.print(f"{len(texts):,} lines, {threads} threads, {rounds} rounds; configurations alternate:")
+    console.print(_table(rows))
 
 
-def _table(found: Sequence[Measured]) -> Table:
-    table = Table("way", "in", box=None, pad_edge=False)
-    for head in ("lines/s", "ms a line", "tokens/s", "faster", "same"):
+def _table(rows: Sequence[BenchResult]) -> Table:
+    from rich.table import Table
+
+    table = Table("mode", "numbers", box=None, pad_edge=False)
+    for head in ("lines/s", "ms/line", "tokens/s", "speedup", "same output"):
         table.add_column(head, justify="right")
-    floats = {row.way: row for row in found if not row.int8}
-    for row in found:
-        times = row.rate / floats[row.way].rate
+    float_rates = {row.mode: row.lines_per_second for row in rows if not row.int8}
+    for row in rows:
         table.add_row(
-            row.way,
-            "bytes" if row.int8 else "floats",
-            f"{row.rate:.1f} ± {row.spread:.1f}",
-            f"{1000 / row.rate:.2f}",
-            f"{row.rate * row.tokens:,.0f}",
-            f"{times:.2f}x" if row.int8 else "",
-            "" if row.same is None else f"{row.same}/{row.lines}",
+            row.mode,
+            "int8" if row.int8 else "float32",
+            f"{row.lines_per_second:.1f} ± {row.sd:.1f}",
+            f"{1000 / row.lines_per_second:.2f}",
+            f"{row.lines_per_second * row.tokens_per_line:,.0f}",
+            f"{row.lines_per_second / float_rates[row.mode]:.2f}x" if row.int8 else "",
+            "" if row.same_outputs is None else f"{row.same_outputs}/{row.lines}",
         )
     return table

@@ -1,131 +1,145 @@
-"""`heedful caption` on the terminal: pictures in, sentences out, and where the model looked."""
+"""`heedful caption`."""
 
 from __future__ import annotations
 
-import json
+import json as json_format
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.progress import writing
+from heedful.cli.options import Figure, JsonLines, Model, Threads, parse_decoding, with_decoding
 from heedful.errors import DataError
-from heedful.tasks.bundled import find
-from heedful.tasks.caption import Captioner, captions, sighted, traced_picture
-from heedful.tasks.folder import open_for
-from heedful.tasks.licence import say_once
-from heedful.tasks.use import processors
-from heedful.vision.pictures import KINDS, BytesPicture, FilePicture, Picture
 
-CHUNK = 64  # pictures opened at once: memory stays flat
-PIPE = Path("-")
+if TYPE_CHECKING:
+    from heedful.config import DecodingOptions
+    from heedful.data.images.files import ImageSource
+    from heedful.tasks.caption.assets import LoadedCaptioner
 
-
-class Asked(NamedTuple):
-    images: Sequence[Path]
-    decoding: Mapping[str, Any]
-    out: Path | None
-    show: bool
-    raw: bool
-    as_json: bool
-    threads: int
+CHUNK = 64  # images opened at once: memory stays bounded
+STDIN = Path("-")
 
 
-def run(asked: Asked, model: Path | None) -> None:
-    if asked.as_json and (asked.show or asked.out is not None):
-        raise DataError("--json prints, --show and -o draw: ask for one of them")
-    (folder,) = find([] if model is None else [model], "caption")
-    opened: Captioner = open_for(folder, "caption")
-    say_once(opened)
-    pictures = list(_pictures(asked.images))
-    if asked.out is not None or asked.show:
-        _draw(opened, asked, pictures)
+@with_decoding(without=("replace_unknown",))
+def caption(
+    images: Annotated[
+        list[Path] | None, typer.Argument(help="Image files or folders of images (default: one image from stdin).")
+    ] = None,
+    *,
+    model: Model = None,
+    show: Annotated[
+        bool, typer.Option("--show", help="Draw the attention for each word to NAME-attention.png.")
+    ] = False,
+    out: Figure = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Draw the weights of the regions without smoothing.")] = False,
+    threads: Threads = 0,
+    json: JsonLines = False,
+    **decoding: Any,
+) -> None:
+    """Caption images. Can also show the regions that each word attends to."""
+    options = parse_decoding(decoding)
+    if json and (show or out is not None):
+        raise DataError("--json, --show, -o: use one of them")
+    from heedful.tasks.bundled import find_models
+    from heedful.tasks.license_notice import show_license_once
+    from heedful.tasks.model_folder import load_model_for
+
+    (folder,) = find_models([] if model is None else [model], "caption")
+    loaded: LoadedCaptioner = load_model_for(folder, "caption")
+    show_license_once(loaded)
+    options = loaded.recipe.decoding.override(options)
+    sources = list(_open_sources(images or []))
+    if out is not None or show:
+        _draw(loaded, sources, options, out, smooth=not raw)
         return
-    failed = _write(opened, asked, pictures)
-    if failed:
-        print(f"{failed:,} of {len(pictures):,} pictures could not be captioned", file=sys.stderr)
+    failures = _print_captions(loaded, sources, options, threads, json)
+    if failures:
+        print(f"{failures:,} of {len(sources):,} images could not be captioned", file=sys.stderr)
         raise typer.Exit(1)
 
 
-def _pictures(images: Sequence[Path]) -> Iterator[Picture]:
-    """Files as they are, folders by what is in them, and a picture from a pipe."""
-    if not images or images == [PIPE]:
+def _open_sources(images: Sequence[Path]) -> Iterator[ImageSource]:
+    """Yield the given files, the images in given folders, or the image on stdin."""
+    from heedful.data.images.files import IMAGE_SUFFIXES, ImageBytes, ImageFile
+
+    if not images or images == [STDIN]:
         data = sys.stdin.buffer.read()
         if not data:
-            raise DataError("give pictures: files, folders, or one through a pipe")
-        yield BytesPicture("stdin", data)
+            raise DataError("no images: name files or folders, or pipe one image to stdin")
+        yield ImageBytes("stdin", data)
         return
     for path in images:
-        if path.is_dir():
-            found = sorted(p for p in path.iterdir() if p.suffix.lower() in KINDS)
-            if not found:
-                raise DataError(f"{path}: no pictures in this folder ({', '.join(KINDS)})")
-            yield from map(FilePicture, found)
-        else:
-            yield FilePicture(path)
+        if not path.is_dir():
+            yield ImageFile(path)
+            continue
+        files = sorted(p for p in path.iterdir() if p.suffix.lower() in IMAGE_SUFFIXES)
+        if not files:
+            raise DataError(f"{path}: no images in this folder ({', '.join(IMAGE_SUFFIXES)})")
+        yield from map(ImageFile, files)
 
 
-def _how(opened: Captioner, asked: Asked) -> Any:
-    how = opened.recipe.decoding.model_copy(update=dict(asked.decoding))
-    if how.n_best > 1 and how.method == "greedy":
-        how = how.model_copy(update={"method": "beam", "beam": max(how.beam, how.n_best)})
-    return how
+def _print_captions(
+    loaded: LoadedCaptioner, sources: Sequence[ImageSource], options: DecodingOptions, threads: int, as_json: bool
+) -> int:
+    """Print the captions of all images that can be opened; return the number of those that cannot."""
+    from heedful.cli.progress import lines_progress
+    from heedful.parallel import available_cpus
+    from heedful.tasks.caption.predict import load_backbone, search_images
 
-
-def _write(opened: Captioner, asked: Asked, pictures: Sequence[Picture]) -> int:
-    """Caption all that can be; gives how many cannot."""
-    how, backbone, failed = _how(opened, asked), sighted(opened), 0
-    with writing(len(pictures)) as tick:
-        for first in range(0, len(pictures), CHUNK):
-            some = []
-            for picture in pictures[first : first + CHUNK]:
+    backbone, failures = load_backbone(loaded), 0
+    with lines_progress(len(sources)) as on_progress:
+        for first in range(0, len(sources), CHUNK):
+            opened = []
+            for source in sources[first : first + CHUNK]:
                 try:
-                    some.append((picture, picture.open()))
+                    opened.append((source, source.open()))
                 except DataError as error:
-                    failed += 1
+                    failures += 1
                     print(f"error: {error}", file=sys.stderr)
-            found = captions(
-                opened.model,
-                backbone,
-                [image for _, image in some],
-                how,
-                threads=asked.threads or processors(),
-            )
-            for (picture, _), best in zip(some, found, strict=True):
-                texts = [opened.words.target.decode(h.tokens) for h in best]
-                if asked.as_json:
+            images = [image for _, image in opened]
+            results = search_images(loaded.model, backbone, images, options, threads=threads or available_cpus())
+            for (source, _), hypotheses in zip(opened, results, strict=True):
+                name = str(getattr(source, "path", source.name))
+                texts = [loaded.assets.target.decode(h.tokens) for h in hypotheses]
+                if as_json:
                     outputs = [
                         {"text": text, "logp": h.logp, "score": h.score, "finished": h.finished}
-                        for text, h in zip(texts, best, strict=True)
+                        for text, h in zip(texts, hypotheses, strict=True)
                     ]
-                    row = {"image": str(getattr(picture, "path", picture.name)), "outputs": outputs}
-                    print(json.dumps(row, ensure_ascii=False))
-                elif len(pictures) == 1:
+                    print(json_format.dumps({"image": name, "outputs": outputs}, ensure_ascii=False))
+                elif len(sources) == 1:
                     print("\n".join(texts))
                 else:
-                    print("\n".join(f"{getattr(picture, 'path', picture.name)}\t{text}" for text in texts))
+                    print("\n".join(f"{name}\t{text}" for text in texts))
             sys.stdout.flush()
-            tick(len(pictures[first : first + CHUNK]))
-    return failed
+            on_progress(len(sources[first : first + CHUNK]))
+    return failures
 
 
-def _draw(opened: Captioner, asked: Asked, pictures: Sequence[Picture]) -> None:
-    """One picture with what was read for each word."""
-    if len(pictures) != 1:
-        raise DataError(f"--show and -o draw one picture; {len(pictures):,} were given")
-    made = traced_picture(opened, pictures[0], _how(opened, asked))
-    print(made.target.text)
-    out = asked.out or Path(f"{Path(pictures[0].name).stem}-attention.png")
+def _draw(
+    loaded: LoadedCaptioner, sources: Sequence[ImageSource], options: DecodingOptions, out: Path | None, smooth: bool
+) -> None:
+    """Draw one image with the attention for each word of its caption."""
+    if len(sources) != 1:
+        raise DataError(f"--show and -o take one image, got {len(sources):,}")
+    from heedful.tasks.base import TraceRequest
+    from heedful.tasks.caption.trace import trace_image
+
+    options = options.model_copy(update={"n_best": 1})
+    trace = trace_image(loaded, sources[0], TraceRequest(sources[0].name), options)
+    print(trace.target.text)
+    out = out or Path(f"{Path(sources[0].name).stem}-attention.png")
     if out.suffix == ".html":
-        from heedful.view.page import link, write_page
+        from heedful.viz.page import page_link, write_page
 
-        write_page(made, out, link("photo" if made.alignment else "walk"))
+        write_page(trace, out, page_link("photo" if trace.alignment_site else "walk"))
     elif out.suffix == ".json":
-        made.save(out)
+        trace.save(out)
     else:
-        from heedful.view.figure import draw
+        from heedful.viz.base import ViewOptions
+        from heedful.viz.figure import draw
 
-        draw(made, out, "photo", smooth=not asked.raw)
-    print(f"where it looked: {out}", file=sys.stderr)
+        draw(trace, out, "photo", ViewOptions(smooth=smooth))
+    print(f"attention written to {out}", file=sys.stderr)

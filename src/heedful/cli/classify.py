@@ -1,40 +1,51 @@
-"""`heedful classify` on the terminal: a text a line in, its label out."""
+"""`heedful classify`."""
 
 from __future__ import annotations
 
-import json
+import json as json_format
 import sys
-from collections.abc import Sequence
-from pathlib import Path
+from typing import Annotated
 
-from heedful.cli.progress import writing
-from heedful.cli.write import chunks, count
-from heedful.data.readers import must_be_file
+import typer
+
+from heedful.cli.lines import check_files, count_lines, read_chunks
+from heedful.cli.options import InputFiles, Model, OnTooLong, OnTooLongChoice, Threads
 
 
-def run(files: Sequence[Path], model: Path | None, as_json: bool, threads: int = 0) -> None:
-    """Write the label of each line and how probable it is, in order; a blank line stays blank."""
-    for file in files:
-        must_be_file(file)
-    from heedful.tasks.bundled import find
-    from heedful.tasks.classify_use import classified
-    from heedful.tasks.folder import open_for
-    from heedful.tasks.licence import say_once
+def classify(
+    files: InputFiles = None,
+    *,
+    model: Model = None,
+    threads: Threads = 0,
+    on_too_long: OnTooLong = OnTooLongChoice.CUT,
+    json: Annotated[
+        bool,
+        typer.Option("--json", help="Print one JSON object per line: all probabilities and the weight of each word."),
+    ] = False,
+) -> None:
+    """Classify text. Prints the label and its probability for each line; blank lines stay blank."""
+    check_files(files or [])
+    from heedful.cli.progress import lines_progress
+    from heedful.tasks.bundled import find_models
+    from heedful.tasks.classify.predict import classify_lines
+    from heedful.tasks.license_notice import show_license_once
+    from heedful.tasks.model_folder import load_model_for
 
-    (folder,) = find([] if model is None else [model], "classify")
-    opened = open_for(folder, "classify")
-    say_once(opened)
-    with writing(count(files)) as tick:
+    (folder,) = find_models([] if model is None else [model], "classify")
+    loaded = load_model_for(folder, "classify")
+    show_license_once(loaded)
+    with lines_progress(count_lines(files or [])) as on_progress:
         first = 1
-        for lines in chunks(files):
-            for line, found in zip(
-                lines, classified(opened, lines, weights=as_json, threads=threads, first=first), strict=True
-            ):
-                if as_json:
-                    plain = {"text": line, "label": None} if found is None else found.plain()
-                    print(json.dumps(plain, ensure_ascii=False))
+        for lines in read_chunks(files or []):
+            results = classify_lines(
+                loaded, lines, weights=json, threads=threads, first=first, on_too_long=on_too_long.value
+            )
+            for line, result in zip(lines, results, strict=True):
+                if json:
+                    record = {"text": line, "label": None} if result is None else result.to_dict()
+                    print(json_format.dumps(record, ensure_ascii=False))
                 else:
-                    print("" if found is None else f"{found.label}\t{found.p:.4f}")
+                    print("" if result is None else f"{result.label}\t{result.p:.4f}")
             sys.stdout.flush()
-            tick(len(lines))
+            on_progress(len(lines))
             first += len(lines)

@@ -1,65 +1,99 @@
-"""`heedful evaluate` on the terminal."""
+"""`heedful evaluate`."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+import json as json_format
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.console import Console
-from rich.table import Table
+import typer
 
+from heedful.cli.options import (
+    DataFiles,
+    Int8,
+    JsonReport,
+    Models,
+    Split,
+    Threads,
+    parse_decoding,
+    warn_if_int8_is_slow,
+    with_decoding,
+)
 from heedful.errors import ModelError
-from heedful.evaluation import Comparison
-from heedful.tasks.bundled import find
-from heedful.tasks.folder import read_card
-from heedful.tasks.kind import Evaluated, Question, kind_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from heedful.tasks.base import EvaluationResult
 
 
-def run(models: Sequence[Path], asked: Question, other: Path | None, as_json: bool) -> None:
-    models = find(models, "translate")
-    kind = kind_of(read_card(models[0])["task"])
-    rivals = find([other], "") if other is not None else []
-    for rival in rivals:  # before any work is done
-        if kind_of(read_card(rival)["task"]) is not kind:
-            raise ModelError(f"{rival} was trained for another task than {models[0]}")
-    found = kind.evaluate(models, asked)
-    theirs = kind.evaluate(rivals, asked._replace(gallery=None)) if rivals else None
-    report: dict[str, Any] = {"model": found.name, found.unit: found.items, **found.plain()}
-    if theirs is not None:
-        comparison = found.against(theirs)
-        report["against"] = {"model": theirs.name, **theirs.plain(), "comparison": _plain(comparison)}
-    if as_json:
-        print(json.dumps(report, ensure_ascii=False))
+@with_decoding(without=("n_best",))
+def evaluate(
+    *,
+    model: Models = None,
+    data: DataFiles = None,
+    split: Split = "test",
+    metric: Annotated[list[str] | None, typer.Option("--metric", help="Metric to compute; may be repeated.")] = None,
+    against: Annotated[str | None, typer.Option(help="Second model, compared by paired bootstrap resampling.")] = None,
+    gallery: Annotated[
+        Path | None, typer.Option(help="caption: write a page of the best, typical and worst captions (.html).")
+    ] = None,
+    int8: Int8 = False,
+    threads: Threads = 0,
+    json: JsonReport = False,
+    **decoding: Any,
+) -> None:
+    """Evaluate a model. Prints metrics with signatures, and quality by source length and by position."""
+    options = parse_decoding(decoding)
+    from rich.console import Console
+
+    from heedful.tasks.base import EvaluationRequest
+    from heedful.tasks.bundled import find_models
+    from heedful.tasks.model_folder import read_card
+    from heedful.tasks.registry import get_task
+
+    folders = find_models(model or [], "translate")
+    task = get_task(read_card(folders[0])["task"])
+    others = find_models([against], "") if against is not None else []
+    for other in others:  # before any work is done
+        if get_task(read_card(other)["task"]) is not task:
+            raise ModelError(f"--against: {other} is a model for another task than {folders[0]}")
+    warn_if_int8_is_slow(int8)
+    request = EvaluationRequest(data or [], split, metric or [], options, int8, threads, gallery)
+    result = task.evaluate(folders, request)
+    report: dict[str, Any] = {"model": result.name, result.unit: result.items, **result.to_dict()}
+    if others:
+        other_result = task.evaluate(others, request._replace(gallery=None))
+        comparison = result.compare_to(other_result).to_dict()
+        report["against"] = {"model": other_result.name, **other_result.to_dict(), "comparison": comparison}
+    if json:
+        print(json_format.dumps(report, ensure_ascii=False))
         return
     console = Console(highlight=False)
-    console.print(f"{found.name}: {found.items:,} {found.unit}")
-    _tables(console, found)
-    if theirs is not None:
-        c = report["against"]["comparison"]
-        mine, its = c["first"], c["second"]
-        console.print(
-            f"against {theirs.name}: {mine['name']} {mine['value']:.2f} and {its['value']:.2f},"
-            f" difference {c['difference']:+.2f} (95 % of resamples {c['low']:+.2f} to {c['high']:+.2f}),"
-            f" p = {c['p']:.3f}"
-        )
+    console.print(f"{result.name}: {result.items:,} {result.unit}")
+    _print_tables(console, result)
+    if others:
+        console.print(_comparison_sentence(report["against"]))
 
 
-def _plain(comparison: Comparison) -> dict[str, Any]:
-    return {
-        **comparison._asdict(),
-        "first": comparison.first._asdict(),
-        "second": comparison.second._asdict(),
-    }
+def _comparison_sentence(against: dict[str, Any]) -> str:
+    comparison = against["comparison"]
+    first, second = comparison["first"], comparison["second"]
+    return (
+        f"against {against['model']}: {first['name']} {first['value']:.2f} and {second['value']:.2f},"
+        f" difference {comparison['difference']:+.2f}"
+        f" (95 % interval {comparison['low']:+.2f} to {comparison['high']:+.2f}), p = {comparison['p']:.3f}"
+    )
 
 
-def _tables(console: Console, found: Evaluated) -> None:
+def _print_tables(console: Console, result: EvaluationResult) -> None:
+    from rich.table import Table
+
     table = Table("metric", "value", "signature", box=None, pad_edge=False)
-    for metric in found.metrics:
-        table.add_row(metric.name, f"{metric.value:.2f}", metric.signature)
+    for metric in result.metrics:
+        table.add_row(metric.name, metric.format(), metric.signature)
     console.print(table)
-    for heads, rows in found.tables():
+    for heads, rows in result.tables():
         table = Table(*heads, box=None, pad_edge=False)
         for row in rows:
             table.add_row(*row)

@@ -1,32 +1,37 @@
-"""`heedful models` on the terminal."""
+"""`heedful models`."""
 
 from __future__ import annotations
 
-import json
+import json as json_format
 from pathlib import Path
+from typing import Annotated
 
-from heedful.tasks.bundled import bundled
-from heedful.tasks.folder import read_card
+import typer
 
 
-def run(as_json: bool) -> None:
-    cards = {name: {**read_card(folder), "bytes": _size(folder)} for name, folder in bundled().items()}
-    if as_json:
-        print(json.dumps(cards, ensure_ascii=False))
+def list_models(
+    json: Annotated[bool, typer.Option("--json", help="Print the model cards as one JSON object.")] = False,
+) -> None:
+    """List the bundled models: task, test metrics, size and license."""
+    from heedful.tasks.bundled import bundled_models
+    from heedful.tasks.model_folder import read_card
+
+    cards = {name: {**read_card(folder), "bytes": _size(folder)} for name, folder in bundled_models().items()}
+    if json:
+        print(json_format.dumps(cards, ensure_ascii=False))
         return
     if not cards:
-        print("no models come with this heedful; heedful train makes one")
+        print("This installation has no bundled models; train one with heedful train.")
         return
     for name, card in cards.items():
-        print(f"{name}  ({card['task']}: {card.get('about', 'no more is said of it')})")
-        figures = ", ".join(f"{metric} {value:.3g}" for metric, value in card.get("test", {}).items())
-        if figures:
-            print(f"    reaches    {figures} ({card.get('test_on', 'its test data')})")
-        print(f"    size       {card['parameters']:,} parameters, {card['bytes'] / 1e6:.1f} MB")
-        if "licence" in card:
-            print(f"    licence    {card['licence']}")
-        command = f"heedful {card['task']}"
-        print(f"    to use it  {command} -m {name}, or {command} alone where it is the only one")
+        print(f"{name}  ({card['task']}: {card.get('about', 'no description')})")
+        metrics = ", ".join(f"{metric} {value:.3g}" for metric, value in card.get("test", {}).items())
+        if metrics:
+            print(f"    test     {metrics} ({card.get('test_on', 'its test data')})")
+        print(f"    size     {card['parameters']:,} parameters, {card['bytes'] / 1e6:.1f} MB")
+        if "license" in card:
+            print(f"    license  {card['license']}")
+        print(f"    usage    heedful {card['task']} -m {name}")
 
 
 def _size(folder: Path) -> int:

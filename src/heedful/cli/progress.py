@@ -1,81 +1,88 @@
-"""What the terminal shows of long work: a bar with the time left; of training, figures and samples too."""
+"""Progress bars with the time left; for training also metrics and samples. Everything goes to stderr."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from heedful.training.types import Ears, Report, silent
+from heedful.training.types import Callbacks, Report, noop
 
-LONG = 100  # lines
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, ProgressColumn
+
+MIN_LINES = 100  # fewer lines get no bar
 
 
 @contextmanager
-def training() -> Iterator[Ears]:
-    """Talk goes to stderr; results belong to stdout."""
-    from rich.console import Console  # not needed for a few lines, which want to be quick
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+def training_progress() -> Iterator[Callbacks]:
+    """Yield callbacks that show a training on the terminal."""
+    from rich.console import Console  # slow to import, and not needed for a few lines
+    from rich.progress import TextColumn
 
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    progress = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[loss]}"),
-        TimeRemainingColumn(),
-        console=console,
-    )
-    with progress:
-        job = progress.add_task("training", total=None, loss="", visible=False)
+    loss_column = TextColumn("{task.fields[loss]}")
+    with _make_bar(console, TextColumn("{task.description}"), loss_column) as progress:
+        bar = progress.add_task("training", total=None, loss="", visible=False)
 
-        def begin(total: int, done: int) -> None:
-            progress.update(job, total=total, completed=done, visible=True)
+        def on_start(total: int, done: int) -> None:
+            progress.update(bar, total=total, completed=done, visible=True)
 
-        def tick(step: int, loss: float) -> None:
-            bound = max(progress.tasks[job].total or 0, step)  # an epoch may take a step more than the first
-            progress.update(job, total=bound, completed=step, loss=f"loss {loss:.3f}")
+        def on_step(step: int, loss: float) -> None:
+            total = max(progress.tasks[bar].total or 0, step)  # an epoch may have more steps than the first
+            progress.update(bar, total=total, completed=step, loss=f"loss {loss:.3f}")
 
-        def after(report: Report) -> None:
-            console.print(_line(report))
+        def on_validation(report: Report) -> None:
+            console.print(_summary(report))
             for sample in report.samples[:1]:
                 console.print(f"    source     {sample.source}", style="dim", markup=False)
                 console.print(f"    reference  {sample.reference}", style="dim", markup=False)
                 console.print(f"    output     {sample.output}", style="dim", markup=False)
 
         @contextmanager
-        def busy(what: str, total: int) -> Iterator[Callable[[int], None]]:
-            other = progress.add_task(what, total=total, loss="")
+        def on_busy(description: str, total: int) -> Iterator[Callable[[int], None]]:
+            other = progress.add_task(description, total=total, loss="")
             yield lambda count: progress.advance(other, count)
             progress.remove_task(other)
 
-        yield Ears(begin, tick, after, lambda text: console.print(text, markup=False), busy)
+        yield Callbacks(on_start, on_step, on_validation, lambda text: console.print(text, markup=False), on_busy)
 
 
 @contextmanager
-def writing(total: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar for long files on a terminal, unless the lines themselves are shown there."""
-    if (total is not None and total < LONG) or not sys.stderr.isatty() or sys.stdout.isatty():
-        yield silent
+def lines_progress(total: int | None) -> Iterator[Callable[[int], None]]:
+    """Yield a function that advances a bar; there is none for few lines, or if the terminal shows the output."""
+    if (total is not None and total < MIN_LINES) or not sys.stderr.isatty() or sys.stdout.isatty():
+        yield noop
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import TextColumn
 
-    columns = (TextColumn("lines"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(
+    with _make_bar(Console(stderr=True), TextColumn("lines"), transient=True) as progress:
+        bar = progress.add_task("lines", total=total)
+        yield lambda count: progress.advance(bar, count)
+
+
+def _make_bar(console: Console, name: ProgressColumn, *columns: ProgressColumn, transient: bool = False) -> Progress:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    return Progress(
+        name,
+        BarColumn(),
+        MofNCompleteColumn(),
         *columns,
-        console=Console(stderr=True),
-        transient=True,
-        redirect_stdout=False,  # results stay where they belong
-    ) as progress:
-        job = progress.add_task("lines", total=total)
-        yield lambda count: progress.advance(job, count)
+        TimeRemainingColumn(),
+        console=console,
+        transient=transient,
+        redirect_stdout=False,  # results go to stdout as they are
+    )
 
 
-def _line(report: Report) -> str:
-    figures = " ".join(f"{name} {value:.4g}" for name, value in report.figures.items())
+def _summary(report: Report) -> str:
+    metrics = " ".join(f"{name} {value:.4g}" for name, value in report.metrics.items())
     best = " *" if report.improved else ""
     return (
         f"epoch {report.epoch:>2}  step {report.step:>5}  {report.seconds:>5.0f} s"
-        f"  train: loss {report.train_loss:.4f}  valid: {figures}{best}"
+        f"  train: loss {report.train_loss:.4f}  valid: {metrics}{best}"
     )

@@ -1,115 +1,114 @@
-"""`heedful read` on the terminal: how surprising each word is, and which earlier words it read."""
+"""`heedful read`."""
 
 from __future__ import annotations
 
-import json
+import json as json_format
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
-from heedful.cli.write import chunks
-from heedful.data.readers import read_lines as lines_of
+import typer
+
+from heedful.cli.lines import check_utf8, read_chunks
+from heedful.cli.options import Figure, JsonLines, Model, OnTooLong, OnTooLongChoice
 from heedful.errors import DataError, TraceError, nearest
 
 if TYPE_CHECKING:
-    from heedful.tasks.read import ReaderModel
-    from heedful.tasks.read_words import Line
+    from heedful.tasks.language_model.assets import LoadedLanguageModel
+    from heedful.tasks.language_model.predict import Line
 
 VIEWS = ("arcs", "matrix")
-SHOWN = 3  # earlier words named beside each
+N_ATTENDED = 3  # attended words per word in the table
 
 
-class Asked(NamedTuple):
-    text: Sequence[str]
-    out: Path | None
-    view: str
-    as_json: bool
+def read(
+    text: Annotated[
+        list[str] | None, typer.Argument(help="A sentence, or files with one sentence per line (default: stdin).")
+    ] = None,
+    *,
+    model: Model = None,
+    view: Annotated[str, typer.Option(help="View for -o: arcs or matrix.")] = "arcs",
+    out: Figure = None,
+    on_too_long: OnTooLong = OnTooLongChoice.CUT,
+    json: JsonLines = False,
+) -> None:
+    """Score text with a language model. Prints the surprisal of each word and the earlier words it attends to."""
+    if view not in VIEWS:
+        raise TraceError(f'--view "{view}": no such view; {nearest(view, VIEWS)}')
+    if json and out is not None:
+        raise DataError("--json, -o: use one of them")
+    lines = list(_read_arguments(text)) if text else None
+    from heedful.tasks.bundled import find_models
+    from heedful.tasks.language_model.predict import read_lines
+    from heedful.tasks.license_notice import show_license_once
+    from heedful.tasks.model_folder import load_model_for
 
-
-def run(asked: Asked, model: Path | None) -> None:
-    if asked.view not in VIEWS:
-        raise TraceError(f'--view "{asked.view}": no such view; {nearest(asked.view, VIEWS)}')
-    if asked.as_json and asked.out is not None:
-        raise DataError("--json prints, -o draws: ask for one of them")
-    stream = list(_given(asked.text)) if asked.text else None
-    from heedful.tasks.bundled import find
-    from heedful.tasks.folder import open_for
-    from heedful.tasks.licence import say_once
-    from heedful.tasks.read_words import read_lines
-
-    (folder,) = find([] if model is None else [model], "read")
-    opened: ReaderModel = open_for(folder, "read")
-    say_once(opened)
-    if asked.out is not None:
-        lines = stream if stream is not None else [line for some in chunks([]) for line in some]
-        _draw(opened, asked, lines, asked.out)
+    (folder,) = find_models([] if model is None else [model], "read")
+    loaded: LoadedLanguageModel = load_model_for(folder, "read")
+    show_license_once(loaded)
+    chunks = read_chunks([]) if lines is None else iter([lines])
+    if out is not None:
+        _draw(loaded, [line for chunk in chunks for line in chunk], out, view)
         return
     first = 1
-    for some in [stream] if stream is not None else chunks([]):
-        for line in read_lines(opened, some, first):
-            print(json.dumps(line.plain(), ensure_ascii=False) if asked.as_json else _shown(line))
+    for chunk in chunks:
+        for line in read_lines(loaded, chunk, first, on_too_long=on_too_long.value):
+            print(json_format.dumps(line.to_dict(), ensure_ascii=False) if json else _table(line))
         sys.stdout.flush()
-        first += len(some)
+        first += len(chunk)
 
 
-def _given(text: Sequence[str]) -> Iterator[str]:
-    """Files by their lines, anything else as a line itself."""
-    for part in text:
-        path = Path(part)
+def _read_arguments(arguments: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of arguments that are files, and every other argument as a line."""
+    from heedful.data.lines import read_lines
+
+    if len(arguments) == 1 and not arguments[0].strip():
+        raise DataError("the sentence is empty")
+    for argument in arguments:
+        path = Path(argument)
         try:
-            there = path.is_file()
-        except (OSError, ValueError):  # too long for a name, or no name at all
-            there = False
-        if there:
-            yield from lines_of(path)
-        elif path.suffix in (".txt", ".gz") and not any(c.isspace() for c in part):
-            raise DataError(f"{part}: there is no such file")
+            is_file = path.is_file()
+        except (OSError, ValueError):  # too long for a file name, or with characters that no file name has
+            is_file = False
+        if is_file:
+            yield from read_lines(path)
+        elif path.suffix in (".txt", ".gz") and not any(c.isspace() for c in argument):
+            raise DataError(f"{argument}: there is no such file")
         else:
-            yield _text(part)
-    if len(text) == 1 and not text[0].strip():
-        raise DataError("there is nothing to read in an empty sentence")
+            yield check_utf8(argument)
 
 
-def _text(part: str) -> str:
-    try:
-        part.encode("utf-8")
-    except UnicodeEncodeError as error:  # what a shell gave us, bytes that are no text
-        raise DataError(f"the sentence is not UTF-8 (character {error.start + 1})") from None
-    return part
-
-
-def _shown(line: Line) -> str:
-    """A table of the words; a blank line stays one."""
+def _table(line: Line) -> str:
+    """Return a table of the words; a blank line stays blank."""
     if not line.words:
         return ""
-    names = line.names
-    rows = [("word", "bits", "read most")]
+    rows = [("word", "bits", "attends to")]
     for word in line.words:
-        read = "  ".join(f"{name} {weight:.0%}" for name, weight in word.most(names, SHOWN))
-        rows.append((word.text + (" (unknown)" if word.unknown else ""), f"{word.bits:.2f}", read))
-    wide = [max(len(row[i]) for row in rows) for i in range(2)]
-    body = [f"{word:<{wide[0]}}  {bits:>{wide[1]}}  {read}".rstrip() for word, bits, read in rows]
-    total = f"{line.bits:.1f} bits in {line.tokens} tokens: perplexity {line.perplexity:.1f}"
+        attended = "  ".join(f"{name} {weight:.0%}" for name, weight in word.top(line.readable, N_ATTENDED))
+        rows.append((word.text + (" (unknown)" if word.unknown else ""), f"{word.bits:.2f}", attended))
+    widths = [max(len(row[i]) for row in rows) for i in range(2)]
+    body = [f"{word:<{widths[0]}}  {bits:>{widths[1]}}  {attended}".rstrip() for word, bits, attended in rows]
+    total = f"{line.bits:.1f} bits, {line.tokens} tokens, perplexity {line.perplexity:.1f}"
     return "\n".join([*body, total, ""])
 
 
-def _draw(opened: ReaderModel, asked: Asked, lines: Sequence[str], out: Path) -> None:
-    """One sentence as a picture, a page or a trace."""
+def _draw(loaded: LoadedLanguageModel, lines: Sequence[str], out: Path, view: str) -> None:
+    """Draw one sentence as a figure, a page or a trace."""
     if len(lines) != 1:
-        raise DataError(f"-o draws one sentence; {len(lines):,} were given")
-    from heedful.tasks.read_trace import traced_text
-    from heedful.tasks.tracing import Wanted
+        raise DataError(f"-o takes one sentence, got {len(lines):,}")
+    from heedful.tasks.base import TraceRequest
+    from heedful.tasks.language_model.trace import trace_text
 
-    made = traced_text(opened, Wanted(lines[0]))
+    trace = trace_text(loaded, TraceRequest(lines[0]))
     if out.suffix == ".json":
-        made.save(out)
+        trace.save(out)
     elif out.suffix == ".html":
-        from heedful.view.page import link, write_page
+        from heedful.viz.page import page_link, write_page
 
-        write_page(made, out, link("alignment"))
+        write_page(trace, out, page_link("alignment"))
     else:
-        from heedful.view.figure import draw
+        from heedful.viz.figure import draw
 
-        draw(made, out, "arcs" if asked.view == "arcs" else "alignment")
-    print(f"where it read: {out}", file=sys.stderr)
+        draw(trace, out, "arcs" if view == "arcs" else "alignment")
+    print(f"attention written to {out}", file=sys.stderr)

@@ -1,133 +1,149 @@
-"""`heedful recommend` on the terminal: items for a user or a history, and what spoke for them."""
+"""`heedful recommend`."""
 
 from __future__ import annotations
 
-import json
+import json as json_format
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.console import Console
-from rich.table import Table
+import typer
 
-from heedful.data.histories import Ints
+from heedful.cli.options import Figure, JsonReport, Model
 from heedful.errors import DataError
-from heedful.models import Popularity
-from heedful.tasks.bundled import find
-from heedful.tasks.folder import open_for
-from heedful.tasks.licence import say_once
-from heedful.tasks.recommend import RecommenderModel
-from heedful.tasks.recommend_trace import split_titles
-from heedful.tasks.recommend_use import Advice, Weighed, advise, effects, history_of, weighed
+
+if TYPE_CHECKING:
+    from heedful.data.histories import Ints
+    from heedful.tasks.recommend.assets import LoadedRecommender
+    from heedful.tasks.recommend.predict import Recommendation
 
 
-class Asked(NamedTuple):
-    user: str | None
-    items: str | None
-    top: int
-    reasons: int
-    about: str | None
-    out: Path | None
-    as_json: bool
+def recommend(
+    *,
+    model: Model = None,
+    user: Annotated[str | None, typer.Option(help="User id in the training data.", show_default=False)] = None,
+    items: Annotated[
+        str | None, typer.Option(help='History of a new user: "Title A; Title B".', show_default=False)
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="Number of items to recommend.")] = 10,
+    reasons: Annotated[int, typer.Option(min=0, help="History items listed per recommended item.")] = 3,
+    explain: Annotated[
+        str | None, typer.Option(help="Item that -o explains (default: the first recommended item).")
+    ] = None,
+    out: Figure = None,
+    json: JsonReport = False,
+) -> None:
+    """Recommend items for a history. Names the history items that contribute most to each."""
+    from heedful.tasks.bundled import find_models
+    from heedful.tasks.license_notice import show_license_once
+    from heedful.tasks.model_folder import load_model_for
+    from heedful.tasks.recommend.predict import find_history
+    from heedful.tasks.recommend.predict import recommend as recommend_items
+    from heedful.tasks.recommend.trace import split_titles
 
-
-def run(asked: Asked, model: Path | None) -> None:
-    (folder,) = find([] if model is None else [model], "recommend")
-    opened: RecommenderModel = open_for(folder, "recommend")
-    say_once(opened)
-    history = history_of(opened, asked.user, split_titles(asked.items or ""))
-    if asked.about is not None and asked.out is None:
-        raise DataError("--about: names the item that -o draws; give -o bars.png")
-    found = advise(opened, history, asked.top, asked.reasons)
-    if asked.as_json:
-        print(json.dumps(_plain(opened, asked, history, found), ensure_ascii=False))
+    (folder,) = find_models([] if model is None else [model], "recommend")
+    loaded: LoadedRecommender = load_model_for(folder, "recommend")
+    show_license_once(loaded)
+    history = find_history(loaded, user, split_titles(items or ""))
+    if explain is not None and out is None:
+        raise DataError("--explain: needs -o, the file to draw to")
+    recommendations = recommend_items(loaded, history, top, reasons)
+    if json:
+        print(json_format.dumps(_record(loaded, user, history, recommendations), ensure_ascii=False))
     else:
-        _print(opened, asked, history, found)
-    if asked.out is not None:
-        _draw(opened, asked, history, found[0].item)
+        print(f"for {_describe(user, history)}:", file=sys.stderr)
+        _print_table(loaded, recommendations)
+    if out is not None:
+        item = recommendations[0].item if explain is None else loaded.assets.find_item(explain)
+        if out.suffix == ".html":
+            _write_page(loaded, user, items, None if explain is None else loaded.assets.name(item), out)
+        else:
+            _draw_bars(loaded, history, item, _describe(user, history), out)
 
 
-def _whose(asked: Asked, history: Ints) -> str:
-    who = "somebody new" if asked.user is None else f"user {asked.user}"
-    return f"{who}, who took {len(history):,} {'item' if len(history) == 1 else 'items'}"
+def _describe(user: str | None, history: Ints) -> str:
+    name = "a new user" if user is None else f"user {user}"
+    return f"{name} with {len(history):,} {'item' if len(history) == 1 else 'items'}"
 
 
-def _print(opened: RecommenderModel, asked: Asked, history: Ints, found: list[Advice]) -> None:
-    """A table for people; for a pipe a line an item: place, title, score, reasons, with tabs between."""
-    known = opened.words
-    counting = isinstance(opened.model, Popularity)
-    print(f"for {_whose(asked, history)}:", file=sys.stderr)
+def _print_table(loaded: LoadedRecommender, recommendations: list[Recommendation]) -> None:
+    """Print a table; to a pipe one line per item: rank, title, score and reasons, separated by tabs."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from heedful.models import Popularity
+
+    popularity = isinstance(loaded.model, Popularity)
     rows = []
-    for place, advice in enumerate(found, 1):
-        told = "; ".join(f"{known.name(r.item)} ({r.weight:.2f})" for r in advice.reasons)
-        score = f"{advice.score:,.0f}" if counting else f"{advice.score:.2f}"
-        rows.append([str(place), known.name(advice.item), score, *([] if counting else [told])])
+    for rank, recommendation in enumerate(recommendations, 1):
+        reasons = "; ".join(f"{reason.title} ({reason.weight:.2f})" for reason in recommendation.reasons)
+        score = f"{recommendation.score:,.0f}" if popularity else f"{recommendation.score:.2f}"
+        rows.append([str(rank), recommendation.title, score, *([] if popularity else [reasons])])
     if not sys.stdout.isatty():
         print("\n".join("\t".join(row) for row in rows))
         return
-    heads = ("", "item", "taken by") if counting else ("", "item", "score", "what spoke for it (weight)")
+    heads = ("", "item", "users") if popularity else ("", "item", "score", "reasons (weight)")
     table = Table(*heads, box=None, pad_edge=False)
     for row in rows:
         table.add_row(*(cell.replace("[", r"\[") for cell in row))
     Console(highlight=False).print(table)
 
 
-def _plain(opened: RecommenderModel, asked: Asked, history: Ints, found: list[Advice]) -> dict[str, Any]:
-    known = opened.words
+def _record(
+    loaded: LoadedRecommender, user: str | None, history: Ints, recommendations: list[Recommendation]
+) -> dict[str, Any]:
+    assets = loaded.assets
 
     def item(number: int) -> dict[str, str]:
-        return {"id": known.items[number], "title": known.titles[number]}
+        return {"id": assets.items[number], "title": assets.titles[number]}
 
     return {
-        "user": asked.user,
+        "user": user,
         "history": [item(number) for number in history.tolist()],
         "items": [
             {
-                **item(advice.item),
-                "score": advice.score,
-                "because": [{**item(r.item), "weight": r.weight, "effect": r.effect} for r in advice.reasons],
+                **item(recommendation.item),
+                "score": recommendation.score,
+                "reasons": [{**item(r.item), "weight": r.weight, "effect": r.effect} for r in recommendation.reasons],
             }
-            for advice in found
+            for recommendation in recommendations
         ],
     }
 
 
-def _draw(opened: RecommenderModel, asked: Asked, history: Ints, first: int) -> None:
-    """Bars over the history for the best item, or for the one asked about."""
-    from heedful.view.history import BARS, Bar, draw_history
+def _draw_bars(loaded: LoadedRecommender, history: Ints, item: int, user: str, out: Path) -> None:
+    """Draw the contribution of each history item to the score of one item."""
+    from heedful.models import Popularity
+    from heedful.tasks.recommend.predict import leave_one_out, weigh_history
+    from heedful.viz.figure import save_figure
+    from heedful.viz.history import MAX_BARS, HistoryItem, history_bars
 
-    if isinstance(opened.model, Popularity):
-        raise DataError(f"{opened.name} looks at no history: there are no weights to draw")
-    assert asked.out is not None
-    known = opened.words
-    item = first if asked.about is None else known.item(asked.about)
-    if asked.out.suffix == ".html":
-        _page(opened, asked, known.name(item))
-        return
-    (found,) = weighed(opened, history, [item])
-    places = _strongest(found, history, item)[:BARS]
-    lost = effects(opened, history, item, places)
+    if isinstance(loaded.model, Popularity):
+        raise DataError(f"{loaded.name} does not use the history, so there are no weights to draw")
+    name = loaded.assets.name
+    (weighed,) = weigh_history(loaded, history, [item])
+    by_contribution = sorted(range(len(history)), key=lambda at: -abs(weighed.contributions[at]))
+    positions = [at for at in by_contribution if history[at] != item][:MAX_BARS]
+    effects = leave_one_out(loaded, history, item, positions)
     bars = [
-        Bar(known.name(int(history[at])), float(found.weights[at]), effect)
-        for at, effect in zip(places, lost, strict=True)
+        HistoryItem(name(int(history[at])), float(weighed.weights[at]), effect)
+        for at, effect in zip(positions, effects, strict=True)
     ]
-    bars.sort(key=lambda bar: -abs(bar.effect))  # as in traces: by what leaving it out changes
-    left = len(history) - len(bars) - int(item in history)
-    draw_history(bars, f"{known.name(item)}\nfor {_whose(asked, history)}", left, asked.out)
+    bars.sort(key=lambda bar: -abs(bar.effect))  # as in traces: by the change without the item
+    left_out = len(history) - len(bars) - int(item in history)
+    title = f"{name(item)}\nfor {user}"
+    save_figure(lambda: history_bars(bars, title, left_out), [*(bar.name for bar in bars), title], out)
 
 
-def _page(opened: RecommenderModel, asked: Asked, first: str) -> None:
-    """The History view of all that is recommended, or of the one asked about."""
-    from heedful.tasks.recommend_trace import ITEMS, USER, traced
-    from heedful.tasks.tracing import Wanted
-    from heedful.view.page import link, write_page
+def _write_page(loaded: LoadedRecommender, user: str | None, items: str | None, target: str | None, out: Path) -> None:
+    """Write the History view of all recommended items, or of one."""
+    from heedful.models import Popularity
+    from heedful.tasks.base import TraceRequest
+    from heedful.tasks.recommend.trace import ITEMS, USER, trace_recommendation
+    from heedful.viz.page import page_link, write_page
 
-    assert asked.out is not None
-    line = f"{ITEMS}{asked.items}" if asked.user is None else f"{USER}{asked.user}"
-    made = traced(opened, Wanted(line, target=None if asked.about is None else first))
-    write_page(made, asked.out, link("history"))
-
-
-def _strongest(found: Weighed, history: Ints, item: int) -> list[int]:
-    order = sorted(range(len(history)), key=lambda at: -abs(found.adds[at]))
-    return [at for at in order if history[at] != item]
+    if isinstance(loaded.model, Popularity):
+        raise DataError(f"{loaded.name} does not use the history, so there are no weights to draw")
+    line = f"{ITEMS}{items}" if user is None else f"{USER}{user}"
+    trace = trace_recommendation(loaded, TraceRequest(line, target=target))
+    write_page(trace, out, page_link("history"))

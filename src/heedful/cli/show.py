@@ -1,139 +1,103 @@
-"""`heedful show` on the terminal, as a picture, or as another format."""
+"""`heedful show`."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from heedful.errors import TraceError, nearest
-from heedful.record import READINGS, Reading, Trace, pharaoh, to_csv, to_npz, trace_links
 
-VIEWS = ("alignment", "lines", "heads", "steps", "beam", "photo", "words", "arcs", "history")
+if TYPE_CHECKING:
+    from heedful.trace.schema import LinkMethod, Trace
+    from heedful.viz.base import View, ViewOptions
+
 EXPORTS = (".csv", ".npz", ".links")
 PAGE = ".html"
 
 
-class Chosen(NamedTuple):
-    """Which picture, and of what."""
+def show(
+    file: Annotated[Path, typer.Argument(metavar="TRACE", help="Trace file (JSON).", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--out",
+            help="Write an interactive page (.html), a figure (.png, .svg, .pdf) or an export (.csv, .npz, .links).",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    view: Annotated[
+        str | None,
+        typer.Option(
+            help="View: alignment, lines, heads, steps, beam, photo, words, arcs or history (default: by the trace).",
+            show_default=False,
+        ),
+    ] = None,
+    site: Annotated[str | None, typer.Option(help="Attention site (default: the alignment site).")] = None,
+    head: Annotated[int | None, typer.Option(min=0, help="Attention head (default: the mean of all heads).")] = None,
+    subwords: Annotated[bool, typer.Option("--subwords", help="Show subwords instead of words.")] = False,
+    special_tokens: Annotated[bool, typer.Option(help="Show start and end tokens.")] = True,
+    link_method: Annotated[
+        str, typer.Option(help=".links: how word links are extracted: naive, shift or shared (docs/faithfulness.md).")
+    ] = "naive",
+) -> None:
+    """Show a trace. In the terminal, as an interactive page, as a figure, or in another format."""
+    from heedful.trace.schema import LINK_METHODS, Trace
+    from heedful.viz.base import Output, ViewOptions
+    from heedful.viz.views import default_view, get_view
 
-    view: str | None  # None: what is usual for the trace
-    site: str | None
-    head: int | None
-    words: bool
-    specials: bool
-    reading: str = "naive"
-
-
-def run(file: Path, out: Path | None, chosen: Chosen) -> None:
-    if chosen.view is not None and chosen.view not in VIEWS:
-        raise TraceError(f'--view "{chosen.view}": no such view; {nearest(chosen.view, VIEWS)}')
-    if chosen.reading not in READINGS:
-        raise TraceError(f'--reading "{chosen.reading}": no such one; {nearest(chosen.reading, READINGS)}')
+    if view is not None:
+        get_view(view)
+    if link_method not in LINK_METHODS:
+        raise TraceError(f'--link-method "{link_method}": no such method; {nearest(link_method, LINK_METHODS)}')
     trace = Trace.load(file)
-    if chosen.view is None:
-        chosen = chosen._replace(view=usual(trace, chosen.site, out))
+    options = ViewOptions(site, head, not subwords, special_tokens)
+    if out is not None and out.suffix.lower() in EXPORTS:
+        _export(trace, out, options, link_method)
+        return
+    output: Output = "terminal" if out is None else "page" if out.suffix.lower() == PAGE else "figure"
+    view = view or default_view(trace, site, output)
     if out is None:
-        _print(trace, chosen)
-    elif out.suffix.lower() in EXPORTS:
-        _export(trace, out, chosen)
-    elif out.suffix.lower() == PAGE:
-        _page(trace, out, chosen)
+        _print_view(trace, get_view(view, output), options)
+    elif output == "page":
+        _write_page(trace, get_view(view, output), options, out)
     else:
-        from heedful.view.figure import draw
+        from heedful.viz.figure import draw
 
-        draw(
-            trace,
-            out,
-            chosen.view or "alignment",
-            site=chosen.site,
-            head=chosen.head,
-            words=chosen.words,
-            specials=chosen.specials,
-        )
+        draw(trace, out, view, options)
 
 
-def usual(trace: Trace, site: str | None, out: Path | None) -> str:
-    """Shaded words where one look makes a label of a text, else the matrix; in a file, photographs, arcs."""
-    looked = next((looks for looks in trace.sites if looks.site == (site or trace.alignment)), None)
-    if looked is not None and looked.kind == "history":
-        return "history"
-    if looked is not None and looked.kind == "pool" and looked.asks == "target":
-        return "words"
-    if out is not None and trace.source.image is not None:
-        return "photo"
-    reading = looked is not None and site is None and looked.asks == looked.reads
-    return "arcs" if reading and out is not None and out.suffix.lower() != PAGE else "alignment"
-
-
-def _print(trace: Trace, chosen: Chosen) -> None:
+def _print_view(trace: Trace, view: View, options: ViewOptions) -> None:
     from rich.console import Console
 
-    from heedful.view import alignment_text
-    from heedful.view.shaded import shaded, shaded_text
+    from heedful.viz.base import TextStyle
 
-    if chosen.view not in ("alignment", "words", "history"):
-        raise TraceError(f"{chosen.view} is drawn to a file: add -o {chosen.view}.png")
+    assert view.text is not None
     console = Console(highlight=False)
-    blocks = "utf" in console.encoding.lower()
-    if chosen.view == "words":
-        seen = shaded(trace, chosen.site, chosen.head, words=chosen.words)
-        console.print(shaded_text(seen, console.width, blocks), end="", soft_wrap=True)
-        return
-    if chosen.view == "history":
-        from heedful.view.history import bars_of, history_text
-
-        found = bars_of(trace, chosen.site, chosen.head)
-        console.print(history_text(found, console.width, blocks), end="", soft_wrap=True)
-        return
-    text = alignment_text(
-        trace,
-        console.width,
-        blocks,
-        site=chosen.site,
-        head=chosen.head,
-        words=chosen.words,
-        specials=chosen.specials,
-    )
-    console.print(text, end="", soft_wrap=True)
+    style = TextStyle(console.width, "utf" in console.encoding.lower())
+    console.print(view.text(trace, options, style), end="", soft_wrap=True)
 
 
-def _page(trace: Trace, out: Path, chosen: Chosen) -> None:
-    """The page has all there is to see: the options say what it shows first."""
-    from heedful.view.page import link, write_page
+def _write_page(trace: Trace, view: View, options: ViewOptions, out: Path) -> None:
+    from heedful.viz.page import write_html
 
-    if chosen.view == "words":
-        from heedful.view.shaded import write_shaded
-
-        write_shaded(trace, out, chosen.site, words=chosen.words)
-        return
-    if chosen.view not in ("alignment", "lines", "photo", "history"):
-        raise TraceError(
-            f"--view {chosen.view}: the page has no such view; draw it with -o {chosen.view}.png"
-        )
-    if chosen.site is not None or chosen.head is not None:
-        trace.matrix(chosen.site, chosen.head)  # are they there?
-    lines = chosen.view == "lines"
-    start = link(
-        "alignment" if lines else chosen.view if chosen.view in ("photo", "history") else "walk",
-        site=chosen.site,
-        head=chosen.head,
-        words=chosen.words,
-        specials=chosen.specials,
-        figure="lines" if lines else None,
-    )
-    write_page(trace, out, start)
+    assert view.page is not None
+    write_html(view.page(trace, options), out)
 
 
-def _export(trace: Trace, out: Path, chosen: Chosen) -> None:
+def _export(trace: Trace, out: Path, options: ViewOptions, link_method: LinkMethod) -> None:
+    from heedful.trace.schema import format_links, to_csv, to_npz, trace_links
+
     try:
         if out.suffix.lower() == ".npz":
             to_npz(trace, out)
         elif out.suffix.lower() == ".csv":
-            out.write_text(to_csv(trace, chosen.site, words=chosen.words), encoding="utf-8")
+            out.write_text(to_csv(trace, options.site, words=options.words), encoding="utf-8")
         else:
-            out.write_text(
-                pharaoh(trace_links(trace, cast(Reading, chosen.reading), chosen.site, chosen.head)) + "\n",
-                encoding="utf-8",
-            )
+            links = trace_links(trace, link_method, options.site, options.head)
+            out.write_text(format_links(links) + "\n", encoding="utf-8")
     except OSError as error:
         raise TraceError(f"{out}: cannot be written: {error.strerror}") from None

@@ -1,131 +1,154 @@
-"""`heedful trace` on the terminal."""
+"""`heedful trace`."""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
+import typer
+
+from heedful.cli.lines import check_utf8
+from heedful.cli.options import Model, parse_decoding, with_decoding
 from heedful.errors import DataError, TraceError, nearest
-from heedful.record import Trace
-from heedful.record.links import parse_links
-from heedful.record.trace import Level
-from heedful.tasks.bundled import find
-from heedful.tasks.folder import open_model
-from heedful.tasks.kind import kind_of
-from heedful.tasks.tracing import Wanted, replayed
-from heedful.trace import edit_of
-from heedful.vision.pictures import KINDS
+
+if TYPE_CHECKING:
+    from heedful.trace.schema import Trace
+
+N_ALTERNATIVES = 3  # likely tokens per step in the comparison
 
 
-class Asked(NamedTuple):
-    text: str
-    target: str | None
-    reference: str | None
-    gold: str | None
-    changes: tuple[str, ...]
-    detail: str
-    replay: bool
-    lattice: bool
+@with_decoding(without=("n_best", "batch_size"))
+def trace(
+    text: Annotated[str, typer.Argument(help="A sentence, an image file, or user:ID.", show_default=False)],
+    *,
+    model: Model = None,
+    target: Annotated[str | None, typer.Option(help="Trace this output instead of searching for one.")] = None,
+    reference: Annotated[str | None, typer.Option(help="Reference output, shown for comparison.")] = None,
+    gold: Annotated[str | None, typer.Option(help='Gold word links, counted from 0, e.g. "0-0 1-2".')] = None,
+    edit: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="Edit the attention or the source: onehot:step=3,position=0, uniform, source:position=2,text=dog;"
+            " may be repeated.",
+        ),
+    ] = None,
+    detail: Annotated[
+        str, typer.Option(help="weights; steps: also scores, queries and values; full: the same at every site.")
+    ] = "steps",
+    replay: Annotated[
+        bool, typer.Option(help="Recompute every number in plain loops and record the largest differences.")
+    ] = False,
+    what_if: Annotated[
+        bool, typer.Option("--what-if", help="Also compute the effect of each source position, for the page.")
+    ] = False,
+    out: Annotated[Path, typer.Option("-o", "--out", help="Trace file to write (JSON).", show_default=False)],
+    **decoding: Any,
+) -> None:
+    """Record every step of a model on one input. With --set, compares the output with that of an edit."""
+    options = parse_decoding(decoding)
+    from heedful.tasks.base import TraceRequest
+    from heedful.tasks.bundled import find_models
+    from heedful.tasks.model_folder import load_model
+    from heedful.tasks.registry import get_task
+    from heedful.tasks.replay import replay_trace
+    from heedful.trace.edits import parse_edit
+    from heedful.trace.schema import TraceDetail, parse_links
 
-
-def run(asked: Asked, model: Path | None, how: Mapping[str, Any], out: Path) -> None:
-    levels: tuple[Level, ...] = get_args(Level)
-    if asked.detail not in levels:
-        raise TraceError(f'--detail "{asked.detail}": no such detail; {nearest(asked.detail, levels)}')
-    level = levels[levels.index(asked.detail)]
-    edits = [edit_of(text) for text in asked.changes]
-    _check_text(asked.text)
-    (folder,) = find([], _task_of(asked.text)) if model is None else find([model], "")
-    opened = open_model(folder)
-    kind = kind_of(opened.recipe.task.kind)
-    decoding = opened.recipe.decoding.model_copy(update={"n_best": 1, **how})
-    gold = None if asked.gold is None else parse_links(asked.gold).gold()
-    wanted = Wanted(asked.text, level, asked.target, asked.reference, gold, lattice=asked.lattice)
-    made = kind.trace(opened, wanted, decoding)
-    _check_gold(made, asked)
-    said = made.target.text
-    if edits:
-        parent = made
-        made = kind.trace(opened, replace(wanted, edits=edits, parent=parent), decoding)
-        said = side_by_side(parent, made)
-    if asked.replay:
-        made = replayed(made, folder)
-        said += f"\n{_said(made)}"
-    made.save(out)
-    print(said)
-
-
-def _task_of(text: str) -> str:
-    """Whose bundled model is meant where none is named."""
-    if text.startswith("user:"):
-        raise DataError(f"{text}: no recommender comes with heedful: give a folder with -m")
-    path = Path(text)
-    picture = path.suffix.lower() in KINDS and (" " not in text or path.is_file())
-    return "caption" if picture else "translate"
-
-
-def _check_text(text: str) -> None:
+    levels: tuple[TraceDetail, ...] = get_args(TraceDetail)
+    if detail not in levels:
+        raise TraceError(f'--detail "{detail}": no such detail; {nearest(detail, levels)}')
+    edits = [parse_edit(edit_text) for edit_text in edit or ()]
     if not text.strip():
-        raise DataError("there is nothing to trace in an empty sentence")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:  # what a shell gave us, bytes that are no text
-        raise DataError(f"the sentence is not UTF-8 (character {error.start + 1})") from None
+        raise DataError("the sentence is empty")
+    check_utf8(text)
+    (folder,) = find_models([], _guess_task(text)) if model is None else find_models([model], "")
+    loaded = load_model(folder)
+    task = get_task(loaded.recipe.task.kind)
+    options = loaded.recipe.decoding.model_copy(update={"n_best": 1}).override(options)
+    links = None if gold is None else parse_links(gold).gold()
+    level = levels[levels.index(detail)]
+    request = TraceRequest(text, level, target, reference, links, with_counterfactuals=what_if)
+    recorded = task.trace(loaded, request, options)
+    _check_gold(recorded, strict=target is not None)
+    summary = recorded.target.text
+    if edits:
+        original = recorded
+        recorded = task.trace(loaded, replace(request, edits=edits, parent=original), options)
+        summary = compare_traces(original, recorded)
+    if replay:
+        recorded = replay_trace(recorded, folder)
+        summary += f"\n{_replay_sentence(recorded)}"
+    recorded.save(out)
+    print(summary)
 
 
-def _check_gold(made: Trace, asked: Asked) -> None:
-    """Links join words that are there; what the model wrote itself may be shorter than was thought."""
-    if made.gold is None:
+def _guess_task(text: str) -> str:
+    """Return the task whose bundled model is used when none is named."""
+    from heedful.data.images.files import IMAGE_SUFFIXES
+
+    if text.startswith("user:"):
+        raise DataError(f"{text}: no bundled model for recommend; pass one with -m")
+    path = Path(text)
+    is_image = path.suffix.lower() in IMAGE_SUFFIXES and (" " not in text or path.is_file())
+    return "caption" if is_image else "translate"
+
+
+def _check_gold(recorded: Trace, strict: bool) -> None:
+    """Refuse gold links of words that do not exist; only warn if the output is the model's own and shorter."""
+    if recorded.gold is None:
         return
-    links = {*made.gold.sure, *made.gold.possible}
-    picture = made.source.image is not None
-    read = ("the picture", "regions") if picture else ("the text", "words")
-    for at, side, (name, parts) in ((0, made.source, read), (1, made.target, ("the output", "words"))):
-        count = len(side.tokens) if picture and at == 0 else len(side.words)
+    links = {*recorded.gold.sure, *recorded.gold.possible}
+    image = recorded.source.image is not None
+    source_name, source_parts = ("the image", "regions") if image else ("the source", "words")
+    for at, side, name, parts in (
+        (0, recorded.source, source_name, source_parts),
+        (1, recorded.target, "the output", "words"),
+    ):
+        count = len(side.tokens) if image and at == 0 else len(side.words)
         beyond = sorted(link for link in links if link[at] >= count)
         if not beyond:
             continue
-        there = (
-            f"the last of its {count:,} {parts} is number {count - 1:,}" if count else f"it has no {parts}"
-        )
-        told = f'--gold "{beyond[0][0]}-{beyond[0][1]}": {name} does not reach so far, {there}'
-        if at == 0 or asked.target is not None:
-            raise TraceError(told)
-        print(f"{told} ({side.text}): such links are not drawn", file=sys.stderr)
+        size = f"{count:,} {parts}, numbered 0 to {count - 1:,}" if count else f"no {parts}"
+        message = f'--gold "{beyond[0][0]}-{beyond[0][1]}": {name} has {size}'
+        if at == 0 or strict:
+            raise TraceError(message)
+        print(f"warning: {message} ({side.text}); such links are not drawn", file=sys.stderr)
 
 
-def side_by_side(before: Trace, after: Trace) -> str:
-    """The likeliest words of each step, before and after; steps that differ are marked."""
+def compare_traces(before: Trace, after: Trace) -> str:
+    """Return a table of the likely tokens of each step, before and after; steps that differ are marked."""
     rows = [("step", "before", "after")]
     for t in range(max(len(before.steps), len(after.steps))):
-        old, new = (_likeliest(trace, t) for trace in (before, after))
+        old, new = (_likely_tokens(side, t) for side in (before, after))
         mark = "*" if old.split(" ")[0] != new.split(" ")[0] else " "
         rows.append((f"{mark} {t}", old, new))
-    wide = [max(len(row[i]) for row in rows) for i in range(3)]
-    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, wide, strict=True)).rstrip() for row in rows]
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
     return "\n".join([*lines, f"before: {before.target.text}", f"after:  {after.target.text}"])
 
 
-def _likeliest(trace: Trace, t: int) -> str:
-    if t >= len(trace.steps):
+def _likely_tokens(recorded: Trace, t: int) -> str:
+    if t >= len(recorded.steps):
         return "–"
-    token, step = trace.target.tokens[t], trace.steps[t]
-    others = " ".join(f"{top.text} {math.exp(top.logp):.2f}" for top in step.top[:3] if top.id != token.id)
-    return f"{token.text} {math.exp(step.logp):.2f}" + (f" ({others})" if others else "")
+    token, step = recorded.target.tokens[t], recorded.steps[t]
+    alternatives = [top for top in step.top[:N_ALTERNATIVES] if top.id != token.id]
+    listed = " ".join(f"{top.text} {math.exp(top.logp):.2f}" for top in alternatives)
+    return f"{token.text} {math.exp(step.logp):.2f}" + (f" ({listed})" if listed else "")
 
 
-def _said(trace: Trace) -> str:
-    assert trace.checks is not None
-    parts = {
-        "scores": trace.checks.score,
-        "softmax": trace.checks.softmax,
-        "context": trace.checks.context,
-        "read-out": trace.checks.said,
-        "output": trace.checks.output,
+def _replay_sentence(recorded: Trace) -> str:
+    checks = recorded.checks
+    assert checks is not None
+    differences = {
+        "scores": checks.scores,
+        "softmax": checks.weights,
+        "context": checks.context,
+        "read-out": checks.features,
+        "output": checks.output,
     }
-    told = ", ".join(f"{name} {value:.1e}" for name, value in parts.items() if value is not None)
-    return f"computed again in plain loops, largest differences: {told}"
+    listed = ", ".join(f"{name} {value:.1e}" for name, value in differences.items() if value is not None)
+    return f"recomputed in plain loops; largest differences: {listed}"

@@ -1,4 +1,4 @@
-"""`heedful world NAME`: write generated data, in the formats of real data, to disk."""
+"""`heedful world`: write generated data to disk, in the formats of real data."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Annotated
 import typer
 
 worlds = typer.Typer(
-    help="Write a generated world, whose right attention is known, to disk.",
+    help="Write generated data with known gold attention to disk.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
-Count = Annotated[int, typer.Option("--n", help="How many examples in all.", show_default=False)]
-Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same world.")]
-Out = Annotated[Path, typer.Option("-o", "--out", help="The folder to write.", show_default=False)]
-Valid = Annotated[int | None, typer.Option(help="Of these, to validate on.", show_default="a tenth")]
-Test = Annotated[int | None, typer.Option(help="Of these, to test on.", show_default="a tenth")]
+Count = Annotated[int, typer.Option("--n", help="Number of examples in all splits.", show_default=False)]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
+Out = Annotated[Path, typer.Option("-o", "--out", help="Folder to write.", show_default=False)]
+Valid = Annotated[int | None, typer.Option(help="Validation examples among them.", show_default="a tenth")]
+Test = Annotated[int | None, typer.Option(help="Test examples among them.", show_default="a tenth")]
 
 
 def _write(name: str, out: Path, n: int, seed: int, **options: object) -> None:
     from heedful.data.worlds import WORLDS
 
     counts = WORLDS[name](out, n, seed, **options)
-    print(f"{out}: " + ", ".join(f"{count:,} {what}" for what, count in counts.items()))
+    print(f"{out}: " + ", ".join(f"{count:,} {unit}" for unit, count in counts.items()))
 
 
 @worlds.command()
@@ -33,24 +33,15 @@ def phrases(
     n: Count,
     seed: Seed = 1,
     out: Out,
-    languages: Annotated[str, typer.Option(help="Source-target: two of en, fr, vi.")] = "en-fr",
-    min_words: Annotated[int, typer.Option(help="Shortest source sentence.")] = 3,
-    max_words: Annotated[int, typer.Option(help="Longest source sentence.")] = 14,
+    languages: Annotated[str, typer.Option(help="Source and target language: two of en, fr, vi.")] = "en-fr",
+    min_words: Annotated[int, typer.Option(help="Minimum source length, in words.")] = 3,
+    max_words: Annotated[int, typer.Option(help="Maximum source length, in words.")] = 14,
     valid: Valid = None,
     test: Test = None,
 ) -> None:
-    """Sentence pairs of a synchronous grammar with gold word alignments."""
-    _write(
-        "phrases",
-        out,
-        n,
-        seed,
-        languages=languages,
-        min_words=min_words,
-        max_words=max_words,
-        valid=valid,
-        test=test,
-    )
+    """Sentence pairs of a synchronous grammar, with gold word alignments."""
+    limits = {"min_words": min_words, "max_words": max_words}
+    _write("phrases", out, n, seed, languages=languages, **limits, valid=valid, test=test)
 
 
 @worlds.command()
@@ -59,15 +50,13 @@ def scenes(
     n: Count,
     seed: Seed = 1,
     out: Out,
-    size: Annotated[int, typer.Option(help="Width and height of a picture.")] = 112,
-    captions: Annotated[int, typer.Option(help="Captions of each picture.")] = 5,
-    order: Annotated[
-        str, typer.Option(help="any, or left: things are spoken of from left to right.")
-    ] = "any",
+    size: Annotated[int, typer.Option(help="Width and height of an image, in pixels.")] = 112,
+    captions: Annotated[int, typer.Option(help="Captions per image.")] = 5,
+    order: Annotated[str, typer.Option(help="Order of the objects in a caption: any, or left (to right).")] = "any",
     valid: Valid = None,
     test: Test = None,
 ) -> None:
-    """Drawn pictures with captions and the gold region of every word."""
+    """Drawn images with captions, and the gold region of every word."""
     _write("scenes", out, n, seed, size=size, captions=captions, order=order, valid=valid, test=test)
 
 
@@ -77,10 +66,10 @@ def tastes(
     n: Count,
     seed: Seed = 1,
     out: Out,
-    items: Annotated[int, typer.Option(help="Items to choose from.")] = 300,
-    genres: Annotated[int, typer.Option(help="Kinds of items.")] = 12,
+    items: Annotated[int, typer.Option(help="Number of items.")] = 300,
+    genres: Annotated[int, typer.Option(help="Number of genres.")] = 12,
 ) -> None:
-    """Users with planted tastes and the gold items of their histories."""
+    """Users with planted tastes, and the gold items of their histories."""
     _write("tastes", out, n, seed, items=items, genres=genres)
 
 
@@ -90,21 +79,12 @@ def moods(
     n: Count,
     seed: Seed = 1,
     out: Out,
-    classes: Annotated[int, typer.Option(help="2, or 3 with neutral.")] = 2,
-    min_words: Annotated[int, typer.Option(help="Shortest sentence.")] = 5,
-    max_words: Annotated[int, typer.Option(help="Longest sentence.")] = 30,
+    classes: Annotated[int, typer.Option(help="Number of labels: 2, or 3 with neutral.")] = 2,
+    min_words: Annotated[int, typer.Option(help="Minimum sentence length, in words.")] = 5,
+    max_words: Annotated[int, typer.Option(help="Maximum sentence length, in words.")] = 30,
     valid: Valid = None,
     test: Test = None,
 ) -> None:
-    """Sentences with planted sentiment words."""
-    _write(
-        "moods",
-        out,
-        n,
-        seed,
-        classes=classes,
-        min_words=min_words,
-        max_words=max_words,
-        valid=valid,
-        test=test,
-    )
+    """Sentences with planted sentiment words, and the gold words of each label."""
+    limits = {"min_words": min_words, "max_words": max_words}
+    _write("moods", out, n, seed, classes=classes, **limits, valid=valid, test=test)

@@ -1,15 +1,16 @@
-"""The recipe: what can be set, how it is read, and what is said when it is wrong. No torch here."""
+"""The recipe: its settings, presets, loading and migration. Imports no torch."""
 
-from heedful.config.classifier import BALANCED, ClassifierConfig, class_weight
 from heedful.config.data import DataConfig, TokenizerConfig, WorldConfig
-from heedful.config.load import Loaded, check_decoding, load_recipe
+from heedful.config.decoding import DecodingOptions
+from heedful.config.load import LoadedRecipe, decoding_options, load_recipe
 from heedful.config.model import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
-from heedful.config.pictures import PicturesConfig
-from heedful.config.reader import ReaderConfig, ReadingConfig
-from heedful.config.recommender import RatingsConfig, RecommenderConfig
+from heedful.config.render import differences, recipe_toml
 from heedful.config.schema import Recipe, TaskConfig
-from heedful.config.show import differences, recipe_toml
-from heedful.config.training import DecodingConfig, TrainingConfig
+from heedful.config.training import TrainingConfig
+from heedful.tasks.caption.config import ImagesConfig
+from heedful.tasks.classify.config import BALANCED, ClassifierConfig, parse_class_weight
+from heedful.tasks.language_model.config import LanguageModelConfig, ReadingConfig
+from heedful.tasks.recommend.config import RatingsConfig, RecommenderConfig
 
 __all__ = [
     "BALANCED",
@@ -17,13 +18,13 @@ __all__ = [
     "ClassifierConfig",
     "DataConfig",
     "DecoderConfig",
-    "DecodingConfig",
+    "DecodingOptions",
     "EncoderConfig",
-    "Loaded",
+    "LoadedRecipe",
     "ModelConfig",
-    "PicturesConfig",
+    "ImagesConfig",
     "RatingsConfig",
-    "ReaderConfig",
+    "LanguageModelConfig",
     "ReadingConfig",
     "Recipe",
     "RecommenderConfig",
@@ -31,9 +32,9 @@ __all__ = [
     "TokenizerConfig",
     "TrainingConfig",
     "WorldConfig",
-    "check_decoding",
-    "class_weight",
+    "decoding_options",
     "differences",
     "load_recipe",
+    "parse_class_weight",
     "recipe_toml",
 ]

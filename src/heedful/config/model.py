@@ -1,168 +1,141 @@
-"""The model: its parts, and which of them fit together.
-
-Names of mechanisms are Literals, so that a recipe is checked without torch; a test equates them with the
-tables of the attention room.
-"""
+"""The section [model]: its parts, and which of them can be combined."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
-from heedful.config.classifier import ClassifierConfig, pooling_misfits
-from heedful.config.reader import ReaderConfig, reader_misfits
-from heedful.config.recommender import RecommenderConfig, recommender_misfits
-from heedful.config.section import RECURRENT as RECURRENT
-from heedful.config.section import Section, Share
+from heedful.config.choice import Choice
+from heedful.config.presets import PRESETS
+from heedful.section import Fraction, Section
+from heedful.tasks.classify import config as classify
+from heedful.tasks.classify.config import ClassifierConfig
+from heedful.tasks.language_model import config as language_model
+from heedful.tasks.language_model.config import LanguageModelConfig
+from heedful.tasks.recommend import config as recommend
+from heedful.tasks.recommend.config import RecommenderConfig
 
-ScoreName = Literal[
-    "additive", "concat", "dot", "scaled-dot", "general", "location", "prod-relu", "concat-relu"
-]
-NormaliserName = Literal["softmax", "smoothed-softmax", "sparsemax", "entmax15"]
-PlacementName = Literal["global", "local-m", "local-p", "hard", "uniform"]
-ReadName = Literal["sample", "argmax", "expectation"]
-PresetName = Literal[
-    "seq2seq",
-    "seq2seq-every-step",
-    "rnnsearch",
-    "rnnsearch-paper",
-    "cgru",
-    "bigru-gru",
-    "five-steps",
-    "stacked-lstm",
-    "luong",
-    "luong-local",
-    "conv-rnn",
-    "conv-conv",
-    "abs",
-    "transformer",
-    "caption-static",
-    "caption-static-every-step",
-    "caption-soft",
-    "caption-soft-plain",
-    "caption-hard",
-    "caption-transformer",
-    "classify-final",
-    "classify-learned",
-    "classify-heads",
-    "classify-zhou",
-    "classify-sentences",
-    "classify-transformer",
-    "classify-lstmn",
-    "classify-mean",
-    "classify-max",
-    "classify-last",
-    "nais-prod",
-    "nais-concat",
-    "fism",
-    "popularity",
-    "self-attention",
-    "read-lstm",
-    "read-lstmn",
-    "read-transformer",
-]
+RECURRENT = ("rnn", "gru", "lstm")
+ScoreName = Annotated[str, Choice("score")]
+NormalizerName = Annotated[str, Choice("normalizer")]
+PlacementName = Annotated[str, Choice("placement")]
+HardModeName = Literal["sample", "argmax", "expectation"]
 
 
 class AttentionConfig(Section):
-    score: ScoreName = Field("additive", description="how well a query fits a key")
-    normaliser: NormaliserName = Field("softmax", description="from scores to weights")
-    placement: PlacementName = Field("global", description="which part of the source is weighed")
-    hidden: PositiveInt = Field(128, description="inner width of additive, concat and the relu scores")
-    heads: int = Field(0, ge=0, description="0: one look without projections; else multi-head")
-    bias: bool = Field(False, description="additive only: a bias inside the tanh, as in OpenNMT-py")
-    coverage: bool = Field(False, description="additive only: remember what was read")
-    read_end: bool = Field(True, description="may the source's end token be read?")
-    dropout: Share = Field(0.0, description="share of the weights dropped in training")
-    beta: float = Field(0.5, gt=0.0, le=1.0, description="smoothed-softmax: 1 is softmax")
-    window: PositiveInt = Field(10, description="local: positions to each side (D)")
-    renormalise: bool = Field(False, description="local-p: make the weights sum to 1 again")
-    read: ReadName = Field("sample", description="hard: how to read while training")
-    generate: ReadName = Field("expectation", description="hard: how to read while generating")
-    table: PositiveInt = Field(64, description="location: rows of its table, the longest source")
-    longer: Literal["error", "ignore"] = Field("error", description="location: a source beyond the table")
+    """One attention: score, normalizer, placement and heads are independent choices."""
+
+    score: ScoreName = Field("additive", description="score of a query and a key")
+    normalizer: NormalizerName = Field("softmax", description="from scores to weights")
+    placement: PlacementName = Field("global", description="source positions that may be attended to")
+    hidden: PositiveInt = Field(128, description="additive, concat, *-relu: width of the hidden layer")
+    heads: int = Field(0, ge=0, description="number of heads; 0: one head without projections")
+    bias: bool = Field(False, description="additive: a bias inside the tanh, as in OpenNMT-py")
+    coverage: bool = Field(False, description="additive: coverage vector (See 2017)")
+    read_end: bool = Field(True, description="attend to the source's end token")
+    dropout: Fraction = Field(0.0, description="dropout on the weights")
+    beta: float = Field(0.5, gt=0.0, le=1.0, description="smoothed-softmax: exponent of the denominator; 1 is softmax")
+    window: PositiveInt = Field(10, description="local: positions on each side of the center (D, Luong 2015)")
+    renormalize: bool = Field(False, description="local-p: renormalize the weights to sum to 1")
+    hard_training: HardModeName = Field("sample", description="hard: how a position is chosen in training")
+    hard_inference: HardModeName = Field("expectation", description="hard: how a position is chosen at inference")
+    max_source_positions: PositiveInt = Field(64, description="location: maximum source length, in tokens")
+    on_too_long: Literal["error", "ignore"] = Field("error", description="location: what to do with longer sources")
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Self:
+    def _check_conflicts(self) -> Self:
         if self.coverage and self.score != "additive":
             raise ValueError(f'coverage = true: needs score = "additive", not "{self.score}"')
         if self.bias and self.score != "additive":
             raise ValueError(f'bias = true: needs score = "additive", not "{self.score}"')
-        if self.placement == "hard" and self.normaliser == "smoothed-softmax":
-            raise ValueError('placement = "hard": draws from its weights, so smoothed-softmax cannot serve')
+        if self.placement == "hard" and self.normalizer == "smoothed-softmax":
+            raise ValueError('placement = "hard": samples from weights that sum to 1; use another normalizer')
         return self
 
 
 class EncoderConfig(Section):
+    """The encoder of the source."""
+
     kind: Literal["rnn", "gru", "lstm", "lstmn", "conv", "transformer", "embedding", "regions"] = Field(
-        "gru", description="what reads the source; regions: pictures"
+        "gru", description="architecture; regions: image features"
     )
-    layers: PositiveInt = Field(1, description="stacked layers")
+    layers: PositiveInt = Field(1, description="number of layers")
     hidden: PositiveInt = Field(128, description="width (recurrent: of each direction)")
-    read_end: bool = Field(True, description="is the source's end token read at all?")
-    dropout: Share = Field(0.0, description="share dropped of its states, before anything looks at them")
-    bidirectional: bool = Field(True, description="recurrent: read from both ends")
-    residual: bool = Field(False, description="recurrent: layers above the first add to their input")
-    layer_norm: bool = Field(False, description="recurrent: normalise each layer's output")
-    kernel: PositiveInt = Field(3, description="conv: width of a filter, an odd number")
-    heads: PositiveInt = Field(4, description="transformer: heads of its self-attention")
-    feedforward: PositiveInt = Field(512, description="transformer: inner width of each layer")
+    read_end: bool = Field(True, description="encode the source's end token")
+    dropout: Fraction = Field(0.0, description="dropout on the encoder's output")
+    bidirectional: bool = Field(True, description="recurrent: one network in each direction")
+    residual: bool = Field(False, description="recurrent: residual connections from the second layer on")
+    layer_norm: bool = Field(False, description="recurrent: layer norm after each layer")
+    kernel_size: PositiveInt = Field(3, description="conv: kernel size, an odd number")
+    heads: PositiveInt = Field(4, description="transformer: attention heads")
+    feedforward: PositiveInt = Field(512, description="transformer: width of the feed-forward layers")
     inner_dropout: float = Field(
         1.0,
         ge=0.0,
         le=1.0,
-        description="transformer: part of model.dropout that holds inside attention and feed-forward too",
+        description="transformer: dropout inside attention and feed-forward, relative to model.dropout",
     )
-    norm: Literal["pre", "post"] = Field("pre", description="transformer: where layers are normalised")
-    epsilon: float = Field(1e-5, gt=0.0, description="transformer: what a norm adds to the variance")
-    positions: Literal["sinusoidal", "learned"] = Field("sinusoidal", description="conv, transformer")
-    max_positions: PositiveInt = Field(512, description="learned positions, places: rows of the table")
-    places: bool = Field(False, description="regions: a learned vector tells where in the picture each is")
+    norm: Literal["pre", "post"] = Field("pre", description="transformer: layer norm before or after each sublayer")
+    norm_epsilon: float = Field(1e-5, gt=0.0, description="transformer: epsilon of the layer norm")
+    positions: Literal["sinusoidal", "learned"] = Field(
+        "sinusoidal", description="conv, transformer: position encoding"
+    )
+    max_positions: PositiveInt = Field(512, description="number of learned positions or regions")
+    region_embedding: bool = Field(False, description="regions: add a learned embedding of each region's place")
+
+    @property
+    def recurrent(self) -> bool:
+        return self.kind in RECURRENT
 
 
 class DecoderConfig(Section):
-    kind: Literal["rnn", "gru", "lstm", "conv", "transformer", "abs"] = Field(
-        "gru", description="what writes the target"
-    )
-    layers: PositiveInt = Field(1, description="stacked layers; the top one asks")
+    """The decoder of the target."""
+
+    kind: Literal["rnn", "gru", "lstm", "conv", "transformer", "abs"] = Field("gru", description="architecture")
+    layers: PositiveInt = Field(1, description="number of layers; the top one is the attention query")
     hidden: PositiveInt = Field(128, description="width")
-    residual: bool = Field(False, description="recurrent: layers above the first add to their input")
-    layer_norm: bool = Field(False, description="recurrent: normalise each layer's output")
-    kernel: PositiveInt = Field(3, description="conv: width of a filter")
-    heads: PositiveInt = Field(4, description="transformer: heads of every attention")
-    feedforward: PositiveInt = Field(512, description="transformer: inner width of each layer")
+    residual: bool = Field(False, description="recurrent: residual connections from the second layer on")
+    layer_norm: bool = Field(False, description="recurrent: layer norm after each layer")
+    kernel_size: PositiveInt = Field(3, description="conv: kernel size")
+    heads: PositiveInt = Field(4, description="transformer: attention heads")
+    feedforward: PositiveInt = Field(512, description="transformer: width of the feed-forward layers")
     inner_dropout: float = Field(
         1.0,
         ge=0.0,
         le=1.0,
-        description="transformer: part of model.dropout that holds inside attention and feed-forward too",
+        description="transformer: dropout inside attention and feed-forward, relative to model.dropout",
     )
-    norm: Literal["pre", "post"] = Field("pre", description="transformer: where layers are normalised")
-    epsilon: float = Field(1e-5, gt=0.0, description="transformer: what a norm adds to the variance")
-    positions: Literal["sinusoidal", "learned"] = Field("sinusoidal", description="conv, transformer")
-    max_positions: PositiveInt = Field(512, description="learned positions: rows of the table")
+    norm: Literal["pre", "post"] = Field("pre", description="transformer: layer norm before or after each sublayer")
+    norm_epsilon: float = Field(1e-5, gt=0.0, description="transformer: epsilon of the layer norm")
+    positions: Literal["sinusoidal", "learned"] = Field(
+        "sinusoidal", description="conv, transformer: position encoding"
+    )
+    max_positions: PositiveInt = Field(512, description="number of learned positions")
     source: Literal["attention", "init", "every-step"] = Field(
-        "attention", description="how the source reaches the decoder"
+        "attention", description="how the source reaches the decoder: attention, initial state, input of every step"
     )
-    start: Literal["backward", "bridge", "top", "mean", "zeros"] = Field(
-        "backward", description="recurrent: the first state"
+    state_init: Literal["backward", "bridge", "top", "mean", "zeros"] = Field(
+        "backward", description="recurrent: initial state, computed from the encoder"
     )
-    order: Literal["update-look-generate", "look-update-generate", "look-generate-update", "conditional"] = (
-        Field("update-look-generate", description="recurrent: what happens when in a step")
+    step_order: Literal["update-attend-generate", "attend-update-generate", "attend-generate-update", "conditional"] = (
+        Field("update-attend-generate", description="recurrent: order of the operations in a step")
     )
-    feed: Literal["none", "context", "attentional"] = Field(
-        "none", description="update-look-generate: what of the last look enters the next input"
+    input_feeding: Literal["none", "context", "attentional"] = Field(
+        "none", description="update-attend-generate: vector of the last step that enters the next input (Luong 2015)"
     )
-    feed_start: Literal["zero", "look"] = Field("zero", description="feed = context: the first one")
-    combine: bool = Field(False, description="look-update-generate: merge word and context first")
-    gate: bool = Field(False, description="look-update-generate: a gate on what was read (Xu 2015)")
+    input_feeding_init: Literal["zero", "attend"] = Field(
+        "zero", description='input_feeding = "context": the vector of the first step'
+    )
+    combine: bool = Field(False, description="attend-update-generate: project word and context together first")
+    gate: bool = Field(False, description="attend-update-generate: a gate on the context (Xu 2015)")
     read_out: Literal["linear", "affine", "tanh", "deep", "added", "maxout"] = Field(
-        "linear", description="from state, context and last word to the next word"
+        "linear", description="output layer over state, context and last word"
     )
-    first: Literal["<s>", "</s>"] = Field("<s>", description="the token that begins an output")
-    words: PositiveInt = Field(5, description="abs: how many last words it sees (C)")
-    window: int = Field(2, ge=0, description="abs: words averaged on each side of a source word (Q)")
+    start_token: Literal["<s>", "</s>"] = Field("<s>", description="first input token")
+    context_words: PositiveInt = Field(5, description="abs: number of previous words (C, Rush 2015)")
+    smoothing_window: int = Field(2, ge=0, description="abs: words averaged on each side of a source word (Q)")
 
     @property
     def recurrent(self) -> bool:
@@ -170,131 +143,137 @@ class DecoderConfig(Section):
 
 
 class ModelConfig(Section):
-    preset: PresetName = Field("bigru-gru", description="fills what is not set here")
-    embedding: PositiveInt = Field(128, description="width of the word vectors")
-    dropout: Share = Field(0.1, description="share dropped from embeddings, layers and read-out")
-    tie: Literal["none", "output", "all"] = Field(
-        "none", description="output: target vectors serve the output too; all: the source as well"
+    """A whole model; `preset` fills in the settings that are not given."""
+
+    preset: Annotated[str, Choice("preset", lambda: PRESETS)] = Field(
+        "bigru-gru", description="model whose settings fill in what is not set here"
     )
-    copying: bool = Field(False, description="words can be copied from the source (See 2017)")
-    initialise: Literal["torch", "paper"] = Field(
-        "torch", description="paper: the small Gaussians of Bahdanau 2015; slow to start"
+    embedding: PositiveInt = Field(128, description="width of the word vectors")
+    dropout: Fraction = Field(0.1, description="dropout on embeddings, layers and read-out")
+    tie_embeddings: Literal["none", "output", "all"] = Field(
+        "none", description="output: share target embeddings and output layer; all: and source embeddings"
+    )
+    copying: bool = Field(False, description="pointer-generator: words can be copied from the source (See 2017)")
+    initialization: Literal["torch", "paper"] = Field(
+        "torch", description="paper: the narrow Gaussians of Bahdanau 2015; slower to start"
     )
     encoder: EncoderConfig = EncoderConfig()
     decoder: DecoderConfig = DecoderConfig()
     attention: AttentionConfig = AttentionConfig()
-    classifier: ClassifierConfig | None = Field(None, description="classify: in place of a decoder")
-    recommender: RecommenderConfig | None = Field(None, description="recommend: what reads a history")
-    reader: ReaderConfig | None = Field(None, description="read: in place of encoder and decoder")
+    classifier: ClassifierConfig | None = Field(None, description="classify: instead of a decoder")
+    recommender: RecommenderConfig | None = Field(None, description="recommend: instead of a decoder")
+    language_model: LanguageModelConfig | None = Field(None, description="read: instead of encoder and decoder")
+
+    @property
+    def encoder_width(self) -> int:
+        """Width of the encoder's output."""
+        if self.encoder.kind == "embedding":
+            return self.embedding
+        return self.encoder.hidden * (2 if self.encoder.recurrent and self.encoder.bidirectional else 1)
+
+    @property
+    def pooled_width(self) -> int:
+        """Width of the vector that a classifier pools from the encoder's output."""
+        directions_added = self.classifier is not None and self.classifier.form == "zhou"
+        return self.encoder_width // 2 if directions_added else self.encoder_width
+
+    @property
+    def query_width(self) -> int:
+        """Width of the decoder's attention query."""
+        return self.decoder.context_words * self.embedding if self.decoder.kind == "abs" else self.decoder.hidden
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Self:
-        problems = list(misfits(self))
-        if problems:
-            raise ValueError("; ".join(problems))
+    def _check_conflicts(self) -> Self:
+        conflicts = list(model_conflicts(self))
+        if conflicts:
+            raise ValueError("; ".join(conflicts))
         return self
 
 
-def encoder_width(model: ModelConfig) -> int:
-    """The width of what the encoder gives for each position."""
-    encoder = model.encoder
-    if encoder.kind == "embedding":
-        return model.embedding
-    if encoder.kind in RECURRENT:
-        return encoder.hidden * (2 if encoder.bidirectional else 1)
-    return encoder.hidden
-
-
-def pooled_width(model: ModelConfig) -> int:
-    """The width of the one vector that a classifier makes of a text."""
-    added = model.classifier is not None and model.classifier.form == "zhou"
-    return encoder_width(model) // 2 if added else encoder_width(model)
-
-
-def query_width(model: ModelConfig) -> int:
-    """The width of what asks."""
-    return model.decoder.words * model.embedding if model.decoder.kind == "abs" else model.decoder.hidden
-
-
-def misfits(model: ModelConfig) -> Iterator[str]:
-    """Settings that are right by themselves and have no meaning together."""
-    yield from _encoder_misfits(model)
+def model_conflicts(model: ModelConfig) -> Iterator[str]:
+    """Settings that are valid by themselves and contradict each other."""
+    yield from _encoder_conflicts(model)
     if model.classifier is not None:
-        yield from pooling_misfits(model)
-        return
-    if model.recommender is not None:
-        yield from recommender_misfits(model)
-        return
-    if model.reader is not None:
-        yield from reader_misfits(model)
-        return
-    yield from _decoder_misfits(model)
-    yield from _picture_misfits(model)
-    yield from _size_misfits(model)
+        yield from classify.model_conflicts(model)
+    elif model.recommender is not None:
+        yield from recommend.model_conflicts(model)
+    elif model.language_model is not None:
+        yield from language_model.model_conflicts(model)
+    else:
+        yield from _decoder_conflicts(model)
+        yield from _image_conflicts(model)
+        yield from _size_conflicts(model)
 
 
-def _encoder_misfits(model: ModelConfig) -> Iterator[str]:
+def _encoder_conflicts(model: ModelConfig) -> Iterator[str]:
     encoder = model.encoder
     if not encoder.read_end and not model.attention.read_end:
-        yield "encoder.read_end = false: no end is left for attention.read_end = false to close"
-    if encoder.kernel % 2 == 0:
-        yield f"encoder.kernel = {encoder.kernel}: must be odd, so that a filter has a middle"
+        yield "encoder.read_end = false: the encoder has no end token, so attention.read_end must be true"
+    if encoder.kernel_size % 2 == 0:
+        yield f"encoder.kernel_size = {encoder.kernel_size}: must be odd, so that a kernel has a center"
     if encoder.kind == "transformer" and encoder.hidden % encoder.heads:
         yield f"encoder.heads = {encoder.heads}: does not divide encoder.hidden = {encoder.hidden}"
 
 
-def _decoder_misfits(model: ModelConfig) -> Iterator[str]:
+def _decoder_conflicts(model: ModelConfig) -> Iterator[str]:
     encoder, decoder = model.encoder, model.decoder
     if not decoder.recurrent and decoder.source != "attention":
         yield (
-            f'decoder.source = "{decoder.source}": a {decoder.kind} decoder has no state to start from;'
-            " it needs attention"
+            f'decoder.source = "{decoder.source}": a {decoder.kind} decoder has no initial state;'
+            ' use decoder.source = "attention"'
         )
-    if decoder.recurrent and encoder.kind not in RECURRENT and decoder.start not in ("mean", "zeros"):
+    if decoder.recurrent and not encoder.recurrent and decoder.state_init not in ("mean", "zeros"):
         yield (
-            f'decoder.start = "{decoder.start}": a {encoder.kind} encoder has no final state;'
-            ' take "mean" or "zeros"'
+            f'decoder.state_init = "{decoder.state_init}": a {encoder.kind} encoder has no final state;'
+            ' use "mean" or "zeros"'
         )
-    if decoder.recurrent and decoder.start == "backward" and not encoder.bidirectional:
-        yield 'decoder.start = "backward": needs encoder.bidirectional = true'
-    if decoder.order == "conditional" and decoder.kind != "gru" and decoder.recurrent:
-        yield 'decoder.order = "conditional": is made of GRUs; take decoder.kind = "gru"'
-    if decoder.feed != "none" and decoder.order != "update-look-generate":
-        yield f'decoder.feed = "{decoder.feed}": belongs to decoder.order = "update-look-generate"'
-    if decoder.feed == "attentional" and decoder.read_out not in ("tanh", "affine"):
+    if decoder.recurrent and decoder.state_init == "backward" and not encoder.bidirectional:
+        yield 'decoder.state_init = "backward": needs encoder.bidirectional = true'
+    if decoder.step_order == "conditional" and decoder.kind != "gru" and decoder.recurrent:
+        yield 'decoder.step_order = "conditional": needs decoder.kind = "gru"'
+    if decoder.input_feeding != "none" and decoder.step_order != "update-attend-generate":
         yield (
-            'decoder.feed = "attentional": needs decoder.read_out = "tanh" (or "affine"), which makes'
-            " that vector"
+            f'decoder.input_feeding = "{decoder.input_feeding}": needs decoder.step_order = "update-attend-generate"'
         )
-    if decoder.combine and decoder.order != "look-update-generate":
-        yield 'decoder.combine = true: belongs to decoder.order = "look-update-generate"'
+    if decoder.input_feeding == "attentional" and decoder.read_out not in ("tanh", "affine"):
+        yield (
+            'decoder.input_feeding = "attentional": needs decoder.read_out = "tanh" (or "affine"), which computes'
+            " the attentional vector"
+        )
+    if decoder.combine and decoder.step_order != "attend-update-generate":
+        yield 'decoder.combine = true: needs decoder.step_order = "attend-update-generate"'
 
 
-def _picture_misfits(model: ModelConfig) -> Iterator[str]:
+def _image_conflicts(model: ModelConfig) -> Iterator[str]:
     encoder, decoder = model.encoder, model.decoder
-    if decoder.gate and (decoder.order != "look-update-generate" or decoder.source != "attention"):
-        yield 'decoder.gate = true: belongs to decoder.order = "look-update-generate" with attention'
+    if decoder.gate and (decoder.step_order != "attend-update-generate" or decoder.source != "attention"):
+        yield (
+            'decoder.gate = true: needs decoder.step_order = "attend-update-generate" and decoder.source = "attention"'
+        )
     if encoder.kind == "regions" and model.copying:
-        yield "copying = true: a picture has no words to copy"
-    if encoder.kind == "regions" and model.tie == "all":
-        yield 'tie = "all": a picture has no word vectors; take "output"'
+        yield "copying = true: an image has no words to copy"
+    if encoder.kind == "regions" and model.tie_embeddings == "all":
+        yield 'tie_embeddings = "all": an image has no word vectors; use "output"'
     if encoder.kind == "regions" and not (encoder.read_end and model.attention.read_end):
-        yield "read_end = false: a picture has no end token; its last region would be lost"
+        yield "read_end = false: an image has no end token; its last region would be lost"
 
 
-def _size_misfits(model: ModelConfig) -> Iterator[str]:
+def _size_conflicts(model: ModelConfig) -> Iterator[str]:
     decoder, attention = model.decoder, model.attention
     if decoder.kind == "transformer" and decoder.hidden % decoder.heads:
         yield f"decoder.heads = {decoder.heads}: does not divide decoder.hidden = {decoder.hidden}"
-    if model.tie != "none" and decoder.recurrent and decoder.read_out == "linear":
-        yield f'tie = "{model.tie}": a linear read-out has no vector of a word\'s width; take another'
+    if model.tie_embeddings != "none" and decoder.recurrent and decoder.read_out == "linear":
+        yield (
+            f'tie_embeddings = "{model.tie_embeddings}": a linear read-out has no vector of the embeddings\' width;'
+            " use another decoder.read_out"
+        )
     if decoder.kind == "transformer" or decoder.source != "attention":
         return
-    query, key = query_width(model), encoder_width(model)
+    query, key = model.query_width, model.encoder_width
     if attention.heads and query % attention.heads:
         yield f"attention.heads = {attention.heads}: does not divide the query's width {query}"
     if not attention.heads and attention.score in ("dot", "scaled-dot", "prod-relu") and query != key:
         yield (
-            f'attention.score = "{attention.score}": needs queries and keys of one size, but the'
-            f" decoder gives {query} and the encoder {key}; general takes any two sizes"
+            f'attention.score = "{attention.score}": needs queries and keys of one width, but the decoder\'s queries'
+            f' have {query} and the encoder\'s keys {key}; use score = "general" for different widths'
         )

@@ -1,89 +1,89 @@
-"""Presets: the named models of the literature, as the settings they fill in."""
+"""Presets: named models of the literature, as values of the section [model]."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-# Luong 2015: the attentional vector is fed back; the source's end token is not read.
+# Luong 2015: input feeding of the attentional vector; no attention to the source's end token.
 LUONG: Mapping[str, Any] = {
     "encoder": {"kind": "lstm", "layers": 2, "bidirectional": False},
     "decoder": {
         "kind": "lstm",
         "layers": 2,
-        "order": "update-look-generate",
-        "start": "bridge",
+        "step_order": "update-attend-generate",
+        "state_init": "bridge",
         "read_out": "tanh",
-        "feed": "attentional",
+        "input_feeding": "attentional",
     },
     "attention": {"score": "general", "read_end": False},
 }
 
-PRESETS: Mapping[str, Mapping[str, Any]] = {
-    # Sutskever 2014: the source is one vector, and the decoder starts from it.
+ENCODER_DECODERS: Mapping[str, Mapping[str, Any]] = {
+    # Sutskever 2014: the source is one vector, the decoder's initial state.
     "seq2seq": {
         "encoder": {"kind": "lstm", "bidirectional": False},
-        "decoder": {"kind": "lstm", "source": "init", "start": "bridge"},
+        "decoder": {"kind": "lstm", "source": "init", "state_init": "bridge"},
     },
-    # Cho 2014: the same vector enters every step.
+    # Cho 2014: the source vector is an input of every step.
     "seq2seq-every-step": {
         "encoder": {"kind": "gru", "bidirectional": False},
-        "decoder": {"kind": "gru", "source": "every-step", "start": "top", "read_out": "maxout"},
+        "decoder": {"kind": "gru", "source": "every-step", "state_init": "top", "read_out": "maxout"},
     },
-    # Bahdanau 2015 as printed: look with the old state, move, speak.
+    # Bahdanau 2015 as printed: attend with the previous state, update, generate.
     "rnnsearch": {
         "encoder": {"kind": "gru", "bidirectional": True},
         "decoder": {
             "kind": "gru",
-            "order": "look-update-generate",
-            "start": "backward",
+            "step_order": "attend-update-generate",
+            "state_init": "backward",
             "read_out": "deep",
         },
         "attention": {"score": "additive"},
     },
-    # Bahdanau 2015 as released: look, speak, move; the paper's sizes and initialisation.
+    # Bahdanau 2015 as released: attend, generate, update; sizes and initialization of the paper.
     "rnnsearch-paper": {
         "embedding": 620,
         "dropout": 0.0,
-        "initialise": "paper",
+        "initialization": "paper",
         "encoder": {"kind": "gru", "bidirectional": True, "hidden": 1000},
         "decoder": {
             "kind": "gru",
             "hidden": 1000,
-            "order": "look-generate-update",
-            "start": "backward",
+            "step_order": "attend-generate-update",
+            "state_init": "backward",
             "read_out": "maxout",
         },
         "attention": {"score": "additive", "hidden": 1000},
     },
-    # nmtpy and Nematus: the look stands between two GRUs.
+    # nmtpy and Nematus: attention between two GRU updates.
     "cgru": {
-        "tie": "output",
+        "tie_embeddings": "output",
         "encoder": {"kind": "gru", "bidirectional": True},
-        "decoder": {"kind": "gru", "order": "conditional", "start": "mean", "read_out": "deep"},
+        "decoder": {"kind": "gru", "step_order": "conditional", "state_init": "mean", "read_out": "deep"},
         "attention": {"score": "additive"},
     },
-    # The plain pipeline: the decoder moves first, then looks with its new state, then speaks.
+    # The plain order: update the decoder, attend with the new state, generate.
     "bigru-gru": {
         "encoder": {"kind": "gru", "bidirectional": True},
-        "decoder": {"kind": "gru", "order": "update-look-generate", "start": "backward"},
+        "decoder": {"kind": "gru", "step_order": "update-attend-generate", "state_init": "backward"},
         "attention": {"score": "additive"},
     },
-    # The teaching pipeline: score with the old state, merge word and context, begin with </s>.
+    # As in many tutorials: attend with the previous state, project word and context together, start with </s>.
     "five-steps": {
         "encoder": {"kind": "gru", "bidirectional": False},
         "decoder": {
             "kind": "gru",
-            "order": "look-update-generate",
-            "start": "top",
+            "step_order": "attend-update-generate",
+            "state_init": "top",
             "combine": True,
-            "first": "</s>",
+            "start_token": "</s>",
         },
         "attention": {"score": "additive"},
     },
     "stacked-lstm": {
         "encoder": {"kind": "lstm", "layers": 2, "bidirectional": False},
-        "decoder": {"kind": "lstm", "layers": 2, "order": "update-look-generate", "start": "top"},
+        "decoder": {"kind": "lstm", "layers": 2, "step_order": "update-attend-generate", "state_init": "top"},
         "attention": {"score": "general"},
     },
     "luong": LUONG,
@@ -91,7 +91,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     # Gehring 2017, with a recurrent or a convolutional decoder.
     "conv-rnn": {
         "encoder": {"kind": "conv", "layers": 4, "positions": "learned"},
-        "decoder": {"kind": "gru", "order": "update-look-generate", "start": "mean"},
+        "decoder": {"kind": "gru", "step_order": "update-attend-generate", "state_init": "mean"},
         "attention": {"score": "general"},
     },
     "conv-conv": {
@@ -99,28 +99,28 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "decoder": {"kind": "conv", "layers": 3, "positions": "learned"},
         "attention": {"score": "dot"},
     },
-    # Rush 2015: no recurrence; the last words ask, smoothed source words answer.
+    # Rush 2015: no recurrence; the last words are the query, smoothed source embeddings the values.
     "abs": {
         "encoder": {"kind": "embedding"},
         "decoder": {"kind": "abs"},
         "attention": {"score": "general"},
     },
-    # Vaswani 2017, normalised before each part.
+    # Vaswani 2017, with layer norm before each sublayer.
     "transformer": {
-        "tie": "output",
+        "tie_embeddings": "output",
         "encoder": {"kind": "transformer", "layers": 3},
         "decoder": {"kind": "transformer", "layers": 3},
         "attention": {"score": "scaled-dot"},
     },
 }
 
-# Xu 2015: an LSTM that looks at regions with its old state, and a gate on what it saw.
-SEEING: Mapping[str, Any] = {
+# Xu 2015: an LSTM that attends to regions with its previous state, and a gate on the context.
+SOFT_ATTENTION: Mapping[str, Any] = {
     "encoder": {"kind": "regions"},
     "decoder": {
         "kind": "lstm",
-        "order": "look-update-generate",
-        "start": "mean",
+        "step_order": "attend-update-generate",
+        "state_init": "mean",
         "read_out": "added",
         "gate": True,
     },
@@ -128,39 +128,39 @@ SEEING: Mapping[str, Any] = {
 }
 
 CAPTIONERS: Mapping[str, Mapping[str, Any]] = {
-    # Vinyals 2015: the picture is one vector, and the decoder starts from it.
+    # Vinyals 2015: the image is one vector, the decoder's initial state.
     "caption-static": {
         "encoder": {"kind": "regions"},
-        "decoder": {"kind": "lstm", "source": "init", "start": "mean", "read_out": "deep"},
+        "decoder": {"kind": "lstm", "source": "init", "state_init": "mean", "read_out": "deep"},
     },
-    # The same vector enters every step.
+    # The image vector is an input of every step.
     "caption-static-every-step": {
         "encoder": {"kind": "regions"},
-        "decoder": {"kind": "lstm", "source": "every-step", "start": "mean", "read_out": "deep"},
+        "decoder": {"kind": "lstm", "source": "every-step", "state_init": "mean", "read_out": "deep"},
     },
-    "caption-soft": SEEING,
-    # The plain pipeline: move, look with the new state, speak.
+    "caption-soft": SOFT_ATTENTION,
+    # The plain order: update, attend with the new state, generate.
     "caption-soft-plain": {
         "encoder": {"kind": "regions"},
-        "decoder": {"kind": "lstm", "order": "update-look-generate", "start": "mean"},
+        "decoder": {"kind": "lstm", "step_order": "update-attend-generate", "state_init": "mean"},
         "attention": {"score": "additive"},
     },
-    # One region is drawn at each step; captions are written from the expectation, as the released code does.
-    "caption-hard": {**SEEING, "attention": {**SEEING["attention"], "placement": "hard"}},
+    # One region is sampled per step in training; inference uses the expectation, as in the released code.
+    "caption-hard": {**SOFT_ATTENTION, "attention": {**SOFT_ATTENTION["attention"], "placement": "hard"}},
     "caption-transformer": {
-        "tie": "output",
+        "tie_embeddings": "output",
         "encoder": {"kind": "regions"},
         "decoder": {"kind": "transformer", "layers": 2},
         "attention": {"score": "scaled-dot"},
     },
 }
 
-# Texts are read without their end token: nothing but words can have weight.
+# Without the end token, so that only words can have attention weight.
 _GRU: Mapping[str, Any] = {"kind": "gru", "bidirectional": True, "read_end": False}
 _LSTM: Mapping[str, Any] = {**_GRU, "kind": "lstm"}
 
 CLASSIFIERS: Mapping[str, Mapping[str, Any]] = {
-    # The well-known tutorial's: the final state asks by dot products.
+    # As in a well-known tutorial: the final state is the query of a dot product.
     "classify-final": {
         "encoder": _LSTM,
         "classifier": {"pooling": "attention", "query": "final"},
@@ -172,19 +172,19 @@ CLASSIFIERS: Mapping[str, Mapping[str, Any]] = {
         "classifier": {"pooling": "attention", "query": "learned"},
         "attention": {"score": "additive"},
     },
-    # Several looks side by side, each by a part of one learned vector.
+    # Multi-head attention; the query is a learned vector.
     "classify-heads": {
         "encoder": _GRU,
         "classifier": {"pooling": "attention", "query": "learned"},
         "attention": {"score": "scaled-dot", "heads": 4},
     },
-    # Yang 2016, both levels: the words of each sentence, then the sentences.
+    # Yang 2016, hierarchical: attention over the words of each sentence, then over the sentences.
     "classify-sentences": {
         "encoder": _GRU,
         "classifier": {"pooling": "attention", "query": "learned", "sentences": [".", "!", "?"]},
         "attention": {"score": "additive"},
     },
-    # Zhou 2016: directions are added, `softmax(w' tanh(h_i))`, and what was read passes a tanh.
+    # Zhou 2016: directions are added, weights are `softmax(w' tanh(h_i))`, the context passes a tanh.
     "classify-zhou": {
         "encoder": _LSTM,
         "classifier": {"pooling": "attention", "query": "learned", "form": "zhou"},
@@ -195,40 +195,40 @@ CLASSIFIERS: Mapping[str, Mapping[str, Any]] = {
         "classifier": {"pooling": "attention", "query": "learned"},
         "attention": {"score": "additive"},
     },
-    # Cheng 2016: every word reads those before it, and the label is said by the mean of all states.
+    # Cheng 2016: LSTMN, intra-attention over the previous words; mean of the states.
     "classify-lstmn": {"encoder": {"kind": "lstmn", "read_end": False}, "classifier": {"pooling": "mean"}},
-    # Baselines that weigh nothing.
+    # Baselines without attention.
     "classify-mean": {"encoder": _LSTM, "classifier": {"pooling": "mean"}},
     "classify-max": {"encoder": _LSTM, "classifier": {"pooling": "max"}},
     "classify-last": {"encoder": _LSTM, "classifier": {"pooling": "last"}},
 }
 
-# He 2018: each item of a history is weighed for the item in question; long histories are punished less.
+# He 2018 (NAIS): attention over the history, per target item; the smoothed softmax penalizes long histories less.
 NAIS: Mapping[str, Any] = {
     "embedding": 16,
     "dropout": 0.0,
     "encoder": {"kind": "embedding"},
-    "attention": {"score": "prod-relu", "normaliser": "smoothed-softmax", "beta": 0.5, "hidden": 16},
+    "attention": {"score": "prod-relu", "normalizer": "smoothed-softmax", "beta": 0.5, "hidden": 16},
     "recommender": {"kind": "attention"},
 }
 
 RECOMMENDERS: Mapping[str, Mapping[str, Any]] = {
     "nais-prod": NAIS,
     "nais-concat": {**NAIS, "attention": {**NAIS["attention"], "score": "concat-relu"}},
-    # Kabbur 2013: all items of a history speak alike.
+    # Kabbur 2013 (FISM): equal weights for all items of the history.
     "fism": {
         "embedding": 16,
         "dropout": 0.0,
         "encoder": {"kind": "embedding"},
         "recommender": {"kind": "equal", "alpha": 0.0},
     },
-    # What most people took; nothing is learnt.
+    # The most popular items; nothing is trained.
     "popularity": {
         "dropout": 0.0,
         "encoder": {"kind": "embedding"},
         "recommender": {"kind": "popularity"},
     },
-    # The items of a history read one another first, in no order: histories carry no time.
+    # Self-attention among the items of a history first, without positions: a history is a set.
     "self-attention": {
         **NAIS,
         "dropout": 0.1,
@@ -236,13 +236,19 @@ RECOMMENDERS: Mapping[str, Mapping[str, Any]] = {
     },
 }
 
-READERS: Mapping[str, Mapping[str, Any]] = {
-    # The baseline: what was read is one state.
-    "read-lstm": {"tie": "output", "reader": {"kind": "lstm"}},
-    # Cheng 2016: what was read lies on a tape, and every word chooses what to read of it.
-    "read-lstmn": {"tie": "output", "reader": {"kind": "lstmn"}},
-    # Every word reads all before it, layer by layer.
-    "read-transformer": {"tie": "output", "reader": {"kind": "transformer", "layers": 3}},
+LANGUAGE_MODELS: Mapping[str, Mapping[str, Any]] = {
+    # Baseline without attention.
+    "read-lstm": {"tie_embeddings": "output", "language_model": {"kind": "lstm"}},
+    # Cheng 2016: LSTMN, attention over a tape of the previous states.
+    "read-lstmn": {"tie_embeddings": "output", "language_model": {"kind": "lstmn"}},
+    # A causal Transformer.
+    "read-transformer": {"tie_embeddings": "output", "language_model": {"kind": "transformer", "layers": 3}},
 }
 
-EVERY: Mapping[str, Mapping[str, Any]] = {**PRESETS, **CAPTIONERS, **CLASSIFIERS, **RECOMMENDERS, **READERS}
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    **ENCODER_DECODERS,
+    **CAPTIONERS,
+    **CLASSIFIERS,
+    **RECOMMENDERS,
+    **LANGUAGE_MODELS,
+}

@@ -1,88 +1,74 @@
-"""The whole recipe, and what its sections ask of each other.
+"""The whole recipe, and the conflicts between its sections.
 
-A setting's default and meaning stand in its section; the descriptions are what `heedful check` prints.
+Every setting has its default and its meaning in its section; `heedful check` prints both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from heedful.config.classifier import label_misfits
+from heedful.config.choice import Choice
 from heedful.config.data import DataConfig, TokenizerConfig
+from heedful.config.decoding import DecodingOptions
 from heedful.config.model import ModelConfig
-from heedful.config.pictures import picture_misfits
-from heedful.config.reader import reading_misfits
-from heedful.config.recommender import taste_misfits
-from heedful.config.section import Section
-from heedful.config.training import DecodingConfig, TrainingConfig
+from heedful.config.training import TrainingConfig
+from heedful.section import Section
+from heedful.tasks.caption import config as caption
+from heedful.tasks.classify import config as classify
+from heedful.tasks.language_model import config as language_model
+from heedful.tasks.recommend import config as recommend
 
 
 class TaskConfig(Section):
-    kind: Literal[
-        "translate", "summarise", "reply", "transduce", "caption", "classify", "recommend", "read"
-    ] = Field("translate", description="what the model is for")
+    """What the model is for."""
+
+    kind: Annotated[str, Choice("task")] = Field("translate", description="what the model is for")
 
 
 class Recipe(Section):
+    """A whole recipe."""
+
     task: TaskConfig = TaskConfig()
     data: DataConfig
     tokenizer: TokenizerConfig = TokenizerConfig()
     model: ModelConfig = ModelConfig()
     training: TrainingConfig = TrainingConfig()
-    decoding: DecodingConfig = DecodingConfig()
+    decoding: DecodingOptions = DecodingOptions()
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Self:
-        if self.model.tie == "all" and not self.tokenizer.shared:
-            raise ValueError(
-                'model.tie = "all": needs tokenizer.shared = true, one vocabulary for both sides'
-            )
-        if self.model.copying and not self.tokenizer.shared:
-            raise ValueError(
-                "model.copying = true: needs tokenizer.shared = true, one vocabulary for both sides"
-            )
-        problems = [
-            *_agreement_misfits(self),
-            *_reward_misfits(self),
-            *taste_misfits(self),
-            *picture_misfits(self),
-            *label_misfits(self),
-            *reading_misfits(self),
+    def _check_conflicts(self) -> Self:
+        conflicts = [
+            *_vocabulary_conflicts(self),
+            *_rdrop_conflicts(self),
+            *recommend.recipe_conflicts(self),
+            *caption.recipe_conflicts(self),
+            *classify.recipe_conflicts(self),
+            *language_model.recipe_conflicts(self),
         ]
-        if problems:
-            raise ValueError("; ".join(problems))
+        if conflicts:
+            raise ValueError("; ".join(conflicts))
         return self
 
 
-def _agreement_misfits(recipe: Recipe) -> Iterator[str]:
-    if not recipe.training.agreement:
+def _vocabulary_conflicts(recipe: Recipe) -> Iterator[str]:
+    if recipe.tokenizer.shared:
         return
-    model, name = recipe.model, f"training.agreement = {recipe.training.agreement:g}"
-    if model.recommender is not None or model.reader is not None:
-        yield f"{name}: for models that write or classify only"
+    if recipe.model.tie_embeddings == "all":
+        yield 'model.tie_embeddings = "all": needs tokenizer.shared = true, one vocabulary for both sides'
+    if recipe.model.copying:
+        yield "model.copying = true: needs tokenizer.shared = true, one vocabulary for both sides"
+
+
+def _rdrop_conflicts(recipe: Recipe) -> Iterator[str]:
+    if not recipe.training.rdrop:
+        return
+    model, name = recipe.model, f"training.rdrop = {recipe.training.rdrop:g}"
+    if model.recommender is not None or model.language_model is not None:
+        yield f"{name}: is for generation and classification only"
     if model.copying:
-        yield f"{name}: not with model.copying = true, whose words have no scores of their own"
+        yield f"{name}: cannot be combined with model.copying = true"
     if model.attention.placement == "hard":
-        yield f'{name}: not with attention.placement = "hard", where two readings differ by their draws'
-
-
-def _reward_misfits(recipe: Recipe) -> Iterator[str]:
-    training = recipe.training
-    if training.reward == "none":
-        return
-    name = f'training.reward = "{training.reward}"'
-    if recipe.task.kind != "caption":
-        yield f'{name}: only "caption" knows it, not "{recipe.task.kind}"'
-        return
-    if not training.start_from:
-        yield f"{name}: needs training.start_from, a captioner that was trained on given captions first"
-    if recipe.model.attention.placement == "hard":
-        yield f'{name}: not with attention.placement = "hard", whose looks are drawn, too'
-    if recipe.data.pictures is not None and recipe.data.pictures.tuned:
-        yield f"{name}: not with data.pictures.tuned = true"
-    unread = [key for key in ("agreement", "even", "sampling", "smoothing") if getattr(training, key)]
-    if unread:
-        yield f"{name}: training.{', training.'.join(unread)} are for given captions; set them to 0"
+        yield f'{name}: cannot be combined with attention.placement = "hard", whose two passes differ by their samples'

@@ -1,8 +1,7 @@
-"""Which items each user took, as two arrays; and batches of histories with the items asked about."""
+"""Users' item histories as two arrays, and batches of histories with target items."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -11,31 +10,32 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from heedful.data.rng import seeded_rng
 from heedful.errors import DataError
 
 Ints = npt.NDArray[np.int64]
 
 
 class Histories(NamedTuple):
-    """User u took `items[bounds[u]:bounds[u + 1]]`, every item once."""
+    """The items of every user: those of user u are `items[bounds[u]:bounds[u + 1]]`, each once."""
 
     bounds: Ints
     items: Ints
 
     @classmethod
-    def of_pairs(cls, users: Ints, items: Ints, count: int) -> Histories:
-        """Gather pairs by user; each user's items keep their order.
+    def from_pairs(cls, users: Ints, items: Ints, n_users: int) -> Histories:
+        """Group (user, item) pairs by user; each user's items keep their order.
 
-        >>> Histories.of_pairs(np.array([1, 0, 1]), np.array([7, 8, 9]), 3).of(1).tolist()
+        >>> Histories.from_pairs(np.array([1, 0, 1]), np.array([7, 8, 9]), 3).items_of(1).tolist()
         [7, 9]
         """
         order = np.argsort(users, kind="stable")
-        return cls(_bounds(np.bincount(users, minlength=count)), items[order])
+        return cls(_bounds(np.bincount(users, minlength=n_users)), items[order])
 
     def __len__(self) -> int:
         return len(self.bounds) - 1
 
-    def of(self, user: int) -> Ints:
+    def items_of(self, user: int) -> Ints:
         return self.items[self.bounds[user] : self.bounds[user + 1]]
 
     @property
@@ -47,71 +47,75 @@ class Histories(NamedTuple):
         """The user of each item."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
-    def counts(self, items: int) -> Ints:
-        """How often each item was taken."""
-        return np.bincount(self.items, minlength=items)
+    def item_counts(self, n_items: int) -> Ints:
+        """Return the number of users of each item."""
+        return np.bincount(self.items, minlength=n_items)
 
     def without(self, users: Ints, items: Ints) -> Histories:
-        """All but these pairs."""
-        most = int(max(self.items.max(initial=0), items.max(initial=0))) + 1
-        mine = self.users
-        kept = ~np.isin(mine * most + self.items, users * most + items)
-        return Histories.of_pairs(mine[kept], self.items[kept], len(self))
+        """Return the histories without these (user, item) pairs."""
+        n_items = int(max(self.items.max(initial=0), items.max(initial=0))) + 1
+        own_users = self.users
+        remaining = ~np.isin(own_users * n_items + self.items, users * n_items + items)
+        return Histories.from_pairs(own_users[remaining], self.items[remaining], len(self))
 
 
 class HistoryBatch(NamedTuple):
-    """Entries side by side: a history, and the items asked about that read it.
+    """Entries of a batch: each a history, and the target items that are scored against it.
 
-    Entry e has the history `items[bounds[e]:bounds[e + 1]]` and asks about `targets[cuts[e]:cuts[e + 1]]`. An
-    item that is asked about never reads itself. `labels` are 1 for items that were taken.
+    Entry e has the history `items[item_bounds[e]:item_bounds[e + 1]]` and the targets
+    `targets[target_bounds[e]:target_bounds[e + 1]]`. A target never attends to itself. `labels` are 1 for items
+    that the user has taken.
     """
 
     items: Tensor
-    bounds: Tensor
+    item_bounds: Tensor
     targets: Tensor
-    cuts: Tensor
+    target_bounds: Tensor
     labels: Tensor | None = None
 
     @property
     def entries(self) -> int:
-        return len(self.bounds) - 1
+        """The number of entries."""
+        return len(self.item_bounds) - 1
 
     def entry(self, at: int) -> tuple[Tensor, Tensor]:
+        """Return the history and the targets of one entry."""
         return (
-            self.items[int(self.bounds[at]) : int(self.bounds[at + 1])],
-            self.targets[int(self.cuts[at]) : int(self.cuts[at + 1])],
+            self.items[int(self.item_bounds[at]) : int(self.item_bounds[at + 1])],
+            self.targets[int(self.target_bounds[at]) : int(self.target_bounds[at + 1])],
         )
 
     def to(self, device: torch.device) -> HistoryBatch:
         labels = None if self.labels is None else self.labels.to(device)
-        items, bounds, targets, cuts = (part.to(device) for part in self[:4])
-        return HistoryBatch(items, bounds, targets, cuts, labels)
+        items, item_bounds, targets, target_bounds = (tensor.to(device) for tensor in self[:4])
+        return HistoryBatch(items, item_bounds, targets, target_bounds, labels)
 
-    def part(self, first: int, last: int) -> HistoryBatch:
-        """Some entries, one after the other."""
-        keys = slice(int(self.bounds[first]), int(self.bounds[last]))
-        rows = slice(int(self.cuts[first]), int(self.cuts[last]))
+    def slice_entries(self, first: int, last: int) -> HistoryBatch:
+        """Return the entries from `first` up to `last`."""
+        keys = slice(int(self.item_bounds[first]), int(self.item_bounds[last]))
+        rows = slice(int(self.target_bounds[first]), int(self.target_bounds[last]))
         return HistoryBatch(
             self.items[keys],
-            self.bounds[first : last + 1] - keys.start,
+            self.item_bounds[first : last + 1] - keys.start,
             self.targets[rows],
-            self.cuts[first : last + 1] - rows.start,
+            self.target_bounds[first : last + 1] - rows.start,
             None if self.labels is None else self.labels[rows],
         )
 
 
-def batch_of(
+def collate_histories(
     histories: Sequence[Ints], targets: Sequence[Ints], labels: npt.NDArray[np.float32] | None = None
 ) -> HistoryBatch:
-    """
-    >>> batch_of([np.array([3, 4])], [np.array([5])]).entry(0)
+    """Join histories and their targets into a batch.
+
+    >>> collate_histories([np.array([3, 4])], [np.array([5])]).entry(0)
     (tensor([3, 4]), tensor([5]))
     """
-    given = None if labels is None else torch.from_numpy(labels)
-    return HistoryBatch(*_joined(histories), *_joined(targets), given)
+    label_tensor = None if labels is None else torch.from_numpy(labels)
+    return HistoryBatch(*_join_rows(histories), *_join_rows(targets), label_tensor)
 
 
-def _joined(rows: Sequence[Ints]) -> tuple[Tensor, Tensor]:
+def _join_rows(rows: Sequence[Ints]) -> tuple[Tensor, Tensor]:
     joined = np.concatenate(rows) if len(rows) else np.zeros(0, np.int64)
     return torch.from_numpy(joined), torch.from_numpy(_bounds([len(row) for row in rows]))
 
@@ -120,104 +124,99 @@ def _bounds(sizes: npt.ArrayLike) -> Ints:
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
 
 
-def generator(*what: object) -> np.random.Generator:
-    """Random numbers that follow from what they are for."""
-    digest = hashlib.sha256(" ".join(map(str, what)).encode()).digest()
-    return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))
+class NegativeSampler:
+    """Draws items that a user has not taken, uniformly."""
 
+    def __init__(self, histories: Histories, n_items: int) -> None:
+        n_complete = int((histories.lengths >= n_items).sum())
+        if n_complete:
+            raise DataError(f"{n_complete:,} user(s) took every item, so no negative can be drawn for them")
+        self.n_items = n_items
+        self._taken = np.sort(histories.users * n_items + histories.items)
 
-class Strangers:
-    """Draws items that a user has not taken."""
-
-    def __init__(self, histories: Histories, items: int) -> None:
-        whole = np.flatnonzero(histories.lengths >= items)
-        if len(whole):
-            raise DataError(f"{len(whole):,} users took every item: there is nothing they did not take")
-        self.items = items
-        self._taken = np.sort(histories.users * items + histories.items)
-
-    def known(self, users: Ints, items: Ints) -> npt.NDArray[np.bool_]:
-        """Has each user taken each item?"""
+    def taken(self, users: Ints, items: Ints) -> npt.NDArray[np.bool_]:
+        """Return whether each user has taken each item."""
         if not len(self._taken):
             return np.zeros(np.broadcast(users, items).shape, bool)
-        wanted = users * self.items + items
-        at = np.searchsorted(self._taken, wanted)
-        found: npt.NDArray[np.bool_] = self._taken[np.minimum(at, len(self._taken) - 1)] == wanted
-        return found
+        keys = users * self.n_items + items
+        at = np.searchsorted(self._taken, keys)
+        is_taken: npt.NDArray[np.bool_] = self._taken[np.minimum(at, len(self._taken) - 1)] == keys
+        return is_taken
 
     def draw(self, users: Ints, rng: np.random.Generator) -> Ints:
-        """An item for each user, drawn evenly from what that user has not taken."""
-        found = rng.integers(self.items, size=users.shape)
-        again = np.flatnonzero(self.known(users, found))
-        while len(again):
-            found.flat[again] = rng.integers(self.items, size=len(again))
-            again = again[self.known(users.flat[again], found.flat[again])]
-        return found
+        """Return one negative for each user of the array."""
+        items = rng.integers(self.n_items, size=users.shape)
+        retry = np.flatnonzero(self.taken(users, items))
+        while len(retry):
+            items.flat[retry] = rng.integers(self.n_items, size=len(retry))
+            retry = retry[self.taken(users.flat[retry], items.flat[retry])]
+        return items
 
 
-class Slot(NamedTuple):
-    """A user's positives of one entry: places `first` to `last` of the history in the epoch's order."""
+class PositiveSlice(NamedTuple):
+    """The positives of one entry: positions `first` up to `last` of the user's history, in the epoch's order."""
 
     user: int
     first: int
     last: int
 
 
-class Lessons:
-    """An epoch's batches: users in random order, every item of a history once as a positive.
+class InteractionBatches:
+    """Training batches: users in random order, every item of a history once per epoch as a positive.
 
-    A batch holds about `positives` of them, a user's side by side, so that they share one history. With
-    `groups` a history falls into so many parts at random, and each part is learnt from all the others: what
-    items say of one another then knows nothing of the items asked about.
+    A batch holds about `positives` of them; those of one user are together, so that they share one history. With
+    `groups`, a history is split at random into so many groups, and the items of each are predicted from all
+    the others: self-attention between the items of a history then never sees the targets.
     """
 
     def __init__(
-        self, histories: Histories, items: int, positives: int, negatives: int, seed: int, groups: int = 0
+        self, histories: Histories, n_items: int, positives: int, negatives: int, seed: int, groups: int = 0
     ) -> None:
         self.histories, self.positives, self.negatives = histories, max(1, positives), negatives
         self.seed, self.groups = seed, groups
-        self.strangers = Strangers(histories, items)
+        self.sampler = NegativeSampler(histories, n_items)
 
-    def plan(self, epoch: int) -> list[list[Slot]]:
-        batches: list[list[Slot]] = [[]]
+    def plan(self, epoch: int) -> list[list[PositiveSlice]]:
+        """Return the positives of each batch of an epoch."""
+        batches: list[list[PositiveSlice]] = [[]]
         room = self.positives
-        for user in generator(self.seed, epoch).permutation(len(self.histories)).tolist():
-            for slot in self._slots(user):
-                size = slot.last - slot.first
+        for user in seeded_rng(self.seed, epoch).permutation(len(self.histories)).tolist():
+            for part in self._slices(user):
+                size = part.last - part.first
                 if size > room and batches[-1]:
                     batches.append([])
                     room = self.positives
-                batches[-1].append(slot)
+                batches[-1].append(part)
                 room -= size
         return [batch for batch in batches if batch]
 
-    def _slots(self, user: int) -> Iterator[Slot]:
-        count = len(self.histories.of(user))
+    def _slices(self, user: int) -> Iterator[PositiveSlice]:
+        count = len(self.histories.items_of(user))
         if not self.groups:
             for first in range(0, count, self.positives):
-                yield Slot(user, first, min(first + self.positives, count))
+                yield PositiveSlice(user, first, min(first + self.positives, count))
             return
         groups = min(self.groups, count)
         for group in range(groups if count > 1 else 0):
-            yield Slot(user, group * count // groups, (group + 1) * count // groups)
+            yield PositiveSlice(user, group * count // groups, (group + 1) * count // groups)
 
-    def batch(self, epoch: int, number: int, slots: Sequence[Slot]) -> HistoryBatch:
-        """The entries of these slots, with items drawn beside each positive."""
+    def batch(self, epoch: int, number: int, parts: Sequence[PositiveSlice]) -> HistoryBatch:
+        """Return the entries of these positives, each positive with its drawn negatives."""
         histories, positives = [], []
-        for slot in slots:
-            order = self.histories.of(slot.user)
+        for part in parts:
+            order = self.histories.items_of(part.user)
             if self.groups:
-                order = generator(self.seed, epoch, slot.user).permutation(order)
-            part = slice(slot.first, slot.last)
-            positives.append(order[part])
-            histories.append(np.delete(order, part) if self.groups else order)
-        sizes = [len(part) for part in positives]
-        users = np.repeat([slot.user for slot in slots], sizes)
-        drawn = self.strangers.draw(
-            np.repeat(users[:, None], self.negatives, axis=1), generator(self.seed, epoch, "batch", number)
+                order = seeded_rng(self.seed, epoch, part.user).permutation(order)
+            positions = slice(part.first, part.last)
+            positives.append(order[positions])
+            histories.append(np.delete(order, positions) if self.groups else order)
+        sizes = [len(items) for items in positives]
+        users = np.repeat([part.user for part in parts], sizes)
+        negatives = self.sampler.draw(
+            np.repeat(users[:, None], self.negatives, axis=1), seeded_rng(self.seed, epoch, "batch", number)
         )
-        rows = np.concatenate([np.concatenate(positives)[:, None], drawn], axis=1)
+        rows = np.concatenate([np.concatenate(positives)[:, None], negatives], axis=1)
         labels = np.zeros(rows.shape, np.float32)
         labels[:, 0] = 1.0
         targets = np.split(rows.ravel(), np.cumsum(sizes)[:-1] * rows.shape[1])
-        return batch_of(histories, targets, labels.ravel())
+        return collate_histories(histories, targets, labels.ravel())

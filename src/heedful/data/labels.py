@@ -1,4 +1,4 @@
-"""Labels of any kind, as numbers and back; and texts in batches with theirs."""
+"""Class labels as numbers and back, and batches of texts with their labels."""
 
 from __future__ import annotations
 
@@ -11,43 +11,44 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from heedful.config import BALANCED, class_weight
-from heedful.data.batch import Encoded, Padded, pad
+from heedful.config import BALANCED, parse_class_weight
+from heedful.data.batch import EncodedPair, Padded, pad
 from heedful.data.tokenizer import END
 from heedful.errors import DataError, ModelError, nearest
 
-MANY = 20  # labels, from which on nearly as many as texts are taken for a mistake
-SHOWN = 12  # labels that an error names
+SUSPICIOUS_COUNT = 20  # different labels, from which on they must be fewer than half the texts
+MAX_LISTED = 12  # labels that an error lists
 
 
-def plain_label(text: str) -> str:
-    """White space at the ends, and more than one between words, is no part of a label."""
+def normalize_label(text: str) -> str:
+    """Return a label without white space at its ends, and with single spaces between its words."""
     return " ".join(text.split())
 
 
 class Labels:
-    """Every label of the training data, in alphabetical order, with how often it occurs there."""
+    """Every label of the training data, in alphabetical order, with its number of occurrences."""
 
     def __init__(self, counts: Sequence[tuple[str, int]]) -> None:
         self.names = [name for name, _ in counts]
         self.counts = [count for _, count in counts]
-        self._numbers = {name: number for number, name in enumerate(self.names)}
+        self._indices = {name: index for index, name in enumerate(self.names)}
 
     @classmethod
-    def learn(cls, labels: Iterable[str]) -> Labels:
-        """
-        >>> Labels.learn(["spam", "ham", " spam"]).names
+    def from_labels(cls, labels: Iterable[str]) -> Labels:
+        """Count the labels of the training data.
+
+        >>> Labels.from_labels(["spam", "ham", " spam"]).names
         ['ham', 'spam']
         """
-        counts = Counter(map(plain_label, labels))
+        counts = Counter(map(normalize_label, labels))
         if len(counts) < 2:
-            only = f'the only one is "{next(iter(counts))}"' if counts else "there are none"
-            raise DataError(f"a classifier needs two labels or more in its training data; {only}")
+            reason = f'the only one is "{next(iter(counts))}"' if counts else "there are none"
+            raise DataError(f"a classifier needs at least two labels in its training data; {reason}")
         total = sum(counts.values())
-        if len(counts) >= MANY and 2 * len(counts) > total:
+        if len(counts) >= SUSPICIOUS_COUNT and 2 * len(counts) > total:
             raise DataError(
-                f"{len(counts):,} different labels for {total:,} texts: are text and label the wrong way"
-                " round? data.columns (or fields) names the text first, then the label"
+                f"{len(counts):,} different labels for {total:,} texts: are the columns of text and label swapped?"
+                " data.columns (or data.fields) names the text first, then the label"
             )
         return cls(sorted(counts.items()))
 
@@ -55,39 +56,41 @@ class Labels:
         return len(self.names)
 
     def __contains__(self, label: str) -> bool:
-        return plain_label(label) in self._numbers
+        return normalize_label(label) in self._indices
 
-    def number(self, label: str) -> int:
-        """A label's place; one that training never saw is refused."""
-        found = self._numbers.get(plain_label(label))
-        if found is None:
-            raise DataError(
-                f'the label "{plain_label(label)}" is not in the training data; {self.nearest(label)}'
-            )
-        return found
+    def index(self, label: str) -> int:
+        """Return the number of a label; one that is not in the training data is an error."""
+        index = self._indices.get(normalize_label(label))
+        if index is None:
+            raise DataError(f'the label "{normalize_label(label)}" is not in the training data; {self.suggest(label)}')
+        return index
 
-    def nearest(self, label: str) -> str:
-        more = f" and {len(self) - SHOWN:,} more" if len(self) > SHOWN else ""
-        return nearest(plain_label(label), self.names[:SHOWN]) + more
+    def suggest(self, label: str) -> str:
+        """Return a hint with the nearest label, or with the first known ones."""
+        rest = f" and {len(self) - MAX_LISTED:,} more" if len(self) > MAX_LISTED else ""
+        return nearest(normalize_label(label), self.names[:MAX_LISTED]) + rest
 
     def encode_all(self, lines: Sequence[str]) -> list[list[int]]:
-        """As a corpus wants it: a number, and an end behind it."""
-        return [[self.number(line), END] for line in lines]
+        """Encode labels as a corpus needs them: the number, then the end token."""
+        return [[self.index(line), END] for line in lines]
 
-    def weights(self, asked: Sequence[str]) -> Tensor | None:
-        """What a text of each label counts; over the training data, 1 on average. None: all alike."""
-        if not asked:
+    def class_weights(self, setting: Sequence[str]) -> Tensor | None:
+        """Return the loss weight of each label for `training.class_weights`, 1 on average over the training data.
+
+        None: every label has the same weight.
+        """
+        if not setting:
             return None
         counts = torch.tensor(self.counts, dtype=torch.float32)
-        given = torch.ones(len(self))
-        if tuple(asked) == (BALANCED,):
-            given = 1 / counts
-        for text in asked:
-            if (pair := class_weight(text)) is not None:
+        weights = torch.ones(len(self))
+        if tuple(setting) == (BALANCED,):
+            weights = 1 / counts
+        for text in setting:
+            if (pair := parse_class_weight(text)) is not None:
                 if pair[0] not in self:
-                    raise DataError(f"training.class_weights: no label {pair[0]!r}; {self.nearest(pair[0])}")
-                given[self.number(pair[0])] = pair[1]
-        return given * counts.sum() / (given * counts).sum()
+                    raise DataError(f"training.class_weights: no label {pair[0]!r}; {self.suggest(pair[0])}")
+                weights[self.index(pair[0])] = pair[1]
+        return weights * counts.sum() / (weights * counts).sum()
 
     def to_json(self) -> str:
         return json.dumps(dict(zip(self.names, self.counts, strict=True)), ensure_ascii=False)
@@ -97,36 +100,38 @@ class Labels:
 
     @classmethod
     def load(cls, path: Path) -> Labels:
+        """Load the labels of a model folder."""
         try:
-            told = json.loads(path.read_text(encoding="utf-8"))
-            counts = [(str(name), int(count)) for name, count in told.items()]
+            content = json.loads(path.read_text(encoding="utf-8"))
+            counts = [(str(name), int(count)) for name, count in content.items()]
         except (OSError, ValueError, TypeError, AttributeError):
             raise ModelError(f"{path}: damaged: not the labels of a model") from None
         if len(counts) < 2:
-            raise ModelError(f"{path}: damaged: {len(counts)} label(s)")
+            raise ModelError(f"{path}: damaged: {len(counts)} label(s), expected at least 2")
         return cls(counts)
 
 
 class LabelBatch(NamedTuple):
-    """Texts, and in training the number of each one's label, and what teachers hold it to be."""
+    """Texts, and in training their labels and the teachers' probabilities."""
 
     source: Padded
     labels: Tensor | None = None  # (batch,), int64
-    taught: Tensor | None = None  # (batch, label), probabilities
+    teacher_probs: Tensor | None = None  # (batch, label)
 
     @property
     def size(self) -> int:
         return len(self.source.keep)
 
     def rows(self, start: int, step: int) -> LabelBatch:
-        """Every `step`-th text from `start` on."""
-        some = (None if given is None else given[start::step] for given in self[1:])
-        return LabelBatch(self.source.rows(start, step), *some)
+        """Return every `step`-th text from `start` on."""
+        rest = (None if tensor is None else tensor[start::step] for tensor in self[1:])
+        return LabelBatch(self.source.rows(start, step), *rest)
 
     def to(self, device: torch.device) -> LabelBatch:
-        more = (None if given is None else given.to(device) for given in self[1:])
-        return LabelBatch(self.source.to(device), *more)
+        rest = (None if tensor is None else tensor.to(device) for tensor in self[1:])
+        return LabelBatch(self.source.to(device), *rest)
 
 
-def label_batch(examples: Sequence[Encoded]) -> LabelBatch:
+def collate_labels(examples: Sequence[EncodedPair]) -> LabelBatch:
+    """Pad encoded texts into a batch with their labels."""
     return LabelBatch(pad([e.source for e in examples]), torch.tensor([e.target[0] for e in examples]))

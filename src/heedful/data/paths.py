@@ -1,57 +1,80 @@
-"""Where data lies: beside the recipe, or under the data folder as `data:NAME/file`."""
+"""Paths in recipes: relative to the recipe, `data:NAME/file` in the data folder, or `runs:NAME` in the runs folder."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import platformdirs
 
 from heedful.errors import DataError, nearest
 
-PREFIX = "data:"
-
 
 def data_folder() -> Path:
-    """`HEEDFUL_DATA` if set, else the user's data directory."""
-    named = os.environ.get("HEEDFUL_DATA")
-    return Path(named) if named else Path(platformdirs.user_data_dir("heedful"))
+    """Return `HEEDFUL_DATA` if set, else the user's data directory."""
+    return _from_environment("HEEDFUL_DATA") or Path(platformdirs.user_data_dir("heedful"))
 
 
 def cache_folder() -> Path:
-    """`HEEDFUL_CACHE` if set, else the user's cache directory: what can be computed again."""
-    named = os.environ.get("HEEDFUL_CACHE")
-    return Path(named) if named else Path(platformdirs.user_cache_dir("heedful"))
+    """Return `HEEDFUL_CACHE` if set, else the user's cache directory; its files can be computed again."""
+    return _from_environment("HEEDFUL_CACHE") or Path(platformdirs.user_cache_dir("heedful"))
 
 
-def _placed(name: str, base: Path) -> Path:
-    return data_folder() / name.removeprefix(PREFIX) if name.startswith(PREFIX) else base / name
+def runs_folder() -> Path:
+    """Return `HEEDFUL_RUNS` if set, else `runs` in the user's cache directory: models of long trainings."""
+    return _from_environment("HEEDFUL_RUNS") or Path(platformdirs.user_cache_dir("heedful")) / "runs"
+
+
+def _from_environment(variable: str) -> Path | None:
+    value = os.environ.get(variable)
+    return Path(value) if value else None
+
+
+PREFIXES: dict[str, tuple[str, Callable[[], Path]]] = {
+    "data:": ("HEEDFUL_DATA", data_folder),
+    "runs:": ("HEEDFUL_RUNS", runs_folder),
+}
+
+
+def has_prefix(name: str) -> bool:
+    """Return whether a name in a recipe does not depend on where the recipe is."""
+    return name.startswith(tuple(PREFIXES))
+
+
+def resolve(name: str, base: Path) -> Path:
+    """Return the path that a name in a recipe stands for, whether or not it exists."""
+    for prefix, (_, folder) in PREFIXES.items():
+        if name.startswith(prefix):
+            return folder() / name.removeprefix(prefix)
+    return base / name
 
 
 def locate(name: str, base: Path) -> Path:
-    """The file a recipe names; a file that is not there is an error that says what lies beside it."""
-    path = _placed(name, base)
+    """Return the path of the file that a recipe names; raise an error with similar names if it does not exist."""
+    path = resolve(name, base)
     if path.is_file():
         return path
     if path.is_dir():
-        raise DataError(f"{path} is a folder; a data file was expected")
+        raise DataError(f"{path} is a folder; expected a data file")
     raise _missing(path, name)
 
 
 def locate_folder(name: str, base: Path) -> Path:
-    """The folder a recipe names."""
-    path = _placed(name, base)
+    """Return the path of the folder that a recipe names."""
+    path = resolve(name, base)
     if path.is_dir():
         return path
     if path.is_file():
-        raise DataError(f"{path} is a file; a folder was expected")
+        raise DataError(f"{path} is a file; expected a folder")
     raise _missing(path, name)
 
 
 def _missing(path: Path, name: str) -> DataError:
-    beside = sorted(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else []
-    hint = f"; {nearest(path.name, beside)}" if beside else f"; the folder {path.parent} is not there either"
-    if name.startswith(PREFIX):
-        given = os.environ.get("HEEDFUL_DATA")
-        hint += f" (HEEDFUL_DATA is {given})" if given else " (the data folder can be named by HEEDFUL_DATA)"
-    return DataError(f"{path} is not there{hint}")
+    siblings = sorted(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else []
+    hint = f"; {nearest(path.name, siblings)}" if siblings else f"; neither does the folder {path.parent}"
+    for prefix, (variable, _) in PREFIXES.items():
+        if name.startswith(prefix):
+            value = os.environ.get(variable)
+            hint += f" ({variable} is {value})" if value else f" (set {variable} to the folder of `{prefix}` paths)"
+    return DataError(f"{path} does not exist{hint}")

@@ -1,7 +1,7 @@
-"""Reading who took what: user-item files, leave-one-out files as those of He 2017, titles; or a world.
+"""User-item interactions: files of any columns, the leave-one-out files of He et al. 2017, titles; or a world.
 
-- interactions: a user and an item a line, in any columns, with or without a time; TSV, CSV or what separates;
-- held-out items: `user<TAB>item...` (test.rating) and, as a second file, what each is ranked among:
+- interactions: one user and one item per line, in any columns, with or without a time; TSV, CSV or any separator;
+- held-out items: `user<TAB>item...` (test.rating) and, as a second file, the negatives each is ranked among:
   `(user,item)<TAB>item<TAB>item...` (test.negative).
 """
 
@@ -16,255 +16,252 @@ from typing import NamedTuple
 import numpy as np
 
 from heedful.config import DataConfig, RatingsConfig, WorldConfig
-from heedful.data.catalogue import Catalogue
-from heedful.data.histories import Histories, Ints, generator
+from heedful.data.catalog import Catalog
+from heedful.data.histories import Histories, Ints
+from heedful.data.lines import BadLine, BadLines, read_lines
 from heedful.data.paths import locate
-from heedful.data.readers import text_lines
+from heedful.data.rng import seeded_rng
+from heedful.data.worlds.tastes import tastes
 from heedful.errors import DataError
 
-LEAST = 3  # items a user must have for one of them to be held out
-HELD = re.compile(r"\((.*),(.*)\)")
-Line = tuple[int, list[str]]
+MIN_HISTORY = 3  # items of a user, below which none is held out
+USER_AND_ITEM = re.compile(r"\((.*),(.*)\)")
+EXCERPT = 60  # characters of a bad line that an error quotes
 
 
-class Held(NamedTuple):
-    """Held-out items: users[i] took items[i], which is ranked among others[i]."""
+class HeldOut(NamedTuple):
+    """Held-out items: user `users[i]` took `items[i]`, which is ranked among `negatives[i]`."""
 
     users: Ints
     items: Ints
-    others: Sequence[Ints]
+    negatives: Sequence[Ints]
 
     def __len__(self) -> int:
         return len(self.users)
 
-    def first(self, count: int) -> Held:
-        """The first so many; 0: all."""
-        return Held(self.users[:count], self.items[:count], self.others[:count]) if count else self
+    def first(self, count: int) -> HeldOut:
+        """Return the first `count` held-out items; 0: all of them."""
+        return HeldOut(self.users[:count], self.items[:count], self.negatives[:count]) if count else self
 
 
 class Ratings(NamedTuple):
-    """A catalogue with everybody's known items; what was held out; what is to be said; and gold, if known.
+    """A catalog with the known histories, the held-out items of each split, and warnings about the files.
 
-    `gold` are the history's items that are the reason for a held-out one, by user.
+    `gold` maps a user to the items of the history that explain the held-out one, where they are known.
     """
 
-    catalogue: Catalogue
-    held: Mapping[str, Held]
-    notes: Sequence[str] = ()
+    catalog: Catalog
+    held_out: Mapping[str, HeldOut]
+    warnings: Sequence[str] = ()
     gold: Mapping[int, Ints] = {}
 
 
-class _Names:
-    """Numbers for names, in the order they come."""
+class _Index:
+    """Numbers names in the order they are first seen."""
 
-    def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
+    def __init__(self, numbers: Mapping[str, int] | None = None) -> None:
+        self.numbers = dict(numbers or {})
 
     def __call__(self, name: str) -> int:
         return self.numbers.setdefault(name, len(self.numbers))
 
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+class _Row(NamedTuple):
+    """The cells of a line."""
+
+    path: Path
+    line: int
+    cells: list[str]
+
+    def bad(self, reason: str) -> _BadRowError:
+        return _BadRowError(BadLine(self.path, self.line, reason))
+
+    def cell(self, column: int, what: str) -> str:
+        text = self.cells[column - 1].strip() if len(self.cells) >= column else ""
+        if not text:
+            raise self.bad(f"no {what} in column {column}: {' | '.join(self.cells)[:EXCERPT]!r}")
+        return text
+
+    def time(self, column: int) -> float:
+        text = self.cell(column, "time")
+        try:
+            return float(text)
+        except ValueError:
+            raise self.bad(f"the time in column {column} is not a number: {text!r}") from None
+
+
+class _BadRowError(DataError):
+    """A line without the cells that are needed."""
+
+    def __init__(self, bad_line: BadLine) -> None:
+        super().__init__(str(bad_line))
+        self.bad_line = bad_line
+
 
 def open_ratings(data: DataConfig, base: Path) -> Ratings:
-    """All that a recipe's data section names."""
+    """Read everything that a recipe's data section names."""
     if data.world is not None:
         return world_ratings(data.world)
     settings = data.ratings or RatingsConfig()
-    users, items = _Names(), _Names()
+    users, items = _Index(), _Index()
     path = locate(data.train[0], base)
-    pairs, notes = _interactions(path, data, settings, users, items)
-    files = {"valid": data.valid, "test": data.test}
-    named = {
-        split: _held_file([locate(name, base) for name in names], users, items)
-        for split, names in files.items()
+    pairs, warnings = _read_interactions(path, data, settings, users, items)
+    from_files = {
+        split: _read_held_out([locate(name, base) for name in names], users, items)
+        for split, names in (("valid", data.valid), ("test", data.test))
         if names
     }
-    histories = Histories.of_pairs(*pairs, len(users.numbers))
-    titles = _titles(locate(settings.titles, base), settings, items) if settings.titles else {}
-    held: dict[str, Held] = {}
+    histories = Histories.from_pairs(*pairs, len(users))
+    titles = _read_titles(locate(settings.titles, base), settings, items) if settings.titles else {}
+    held_out: dict[str, HeldOut] = {}
     for split in ("test", "valid"):
-        if split in named:
-            held[split] = _ranked(named[split], histories, len(items.numbers), settings, split)
-            continue
-        chosen = _held_out(histories, settings.hold_out, split)
-        held[split] = _ranked(chosen, histories, len(items.numbers), settings, split)
-        if split == "test":  # nobody may know of it; what is only validated on is known when it is over
-            histories = histories.without(held[split].users, held[split].items)
-    known = Catalogue(
-        list(users.numbers), list(items.numbers), [titles.get(i, "") for i in items.numbers], histories
-    )
-    return Ratings(known, held, notes)
+        chosen = from_files[split] if split in from_files else _choose_held_out(histories, settings.hold_out, split)
+        held_out[split] = _with_negatives(chosen, histories, len(items), settings, split)
+        if split == "test" and split not in from_files:  # validation items return to the histories after training
+            histories = histories.without(held_out[split].users, held_out[split].items)
+    item_titles = [titles.get(item, "") for item in items.numbers]
+    return Ratings(Catalog(list(users.numbers), list(items.numbers), item_titles, histories), held_out, warnings)
 
 
-def read_held(files: Sequence[str], settings: RatingsConfig, known: Catalogue) -> Held:
-    """Held-out items of other files, among the users and items that a model knows."""
-    users, items = _Names(), _Names()
-    users.numbers, items.numbers = dict(known.user_numbers), dict(known.item_numbers)
-    found = _held_file([locate(name, Path()) for name in files], users, items)
-    for what, names, count in (("user", users, len(known.users)), ("item", items, len(known.items))):
-        new = list(names.numbers)[count:]
-        if new:
-            raise DataError(
-                f"{files[0]}: {len(new):,} {what}s that the model does not know, such as {new[0]}"
-            )
-    return _ranked(found, known.histories, len(known.items), settings, "test")
+def read_held_out(files: Sequence[str], settings: RatingsConfig, catalog: Catalog) -> HeldOut:
+    """Read held-out items of other files; all users and items must be in the model's catalog."""
+    users, items = _Index(catalog.user_numbers), _Index(catalog.item_numbers)
+    held_out = _read_held_out([locate(name, Path()) for name in files], users, items)
+    for what, index, n_known in (("user", users, len(catalog.users)), ("item", items, len(catalog.items))):
+        unknown = list(index.numbers)[n_known:]
+        if unknown:
+            raise DataError(f"{files[0]}: {len(unknown):,} {what}(s) unknown to the model, such as {unknown[0]}")
+    return _with_negatives(held_out, catalog.histories, len(catalog.items), settings, "test")
 
 
 def world_ratings(world: WorldConfig) -> Ratings:
-    """The tastes: the first users' held-out items are to validate on, the last ones' to test on."""
-    from heedful.data.worlds.tastes import tastes
-
-    made = tastes(world.train, world.seed, world.items, world.genres)
-    everybody = made.users
-    sizes = [len(user.history) for user in everybody]
-    histories = Histories.of_pairs(
-        np.repeat(np.arange(len(everybody)), sizes),
-        np.array([item for user in everybody for item in user.history], dtype=np.int64),
-        len(everybody),
+    """Return the tastes world: the first users' held-out items are for validation, the last ones' for testing."""
+    generated = tastes(world.train, world.seed, world.items, world.genres)
+    users = generated.users
+    histories = Histories.from_pairs(
+        np.repeat(np.arange(len(users)), [len(user.history) for user in users]),
+        np.array([item for user in users for item in user.history], dtype=np.int64),
+        len(users),
     )
-    ids = [str(item) for item in range(world.items)]
-    known = Catalogue([str(user.user) for user in everybody], ids, made.titles, histories)
-    parts = {"valid": everybody[: world.valid], "test": everybody[len(everybody) - world.test :]}
-    held = {
-        split: Held(
-            np.array([user.user for user in some], dtype=np.int64),
-            np.array([user.positive for user in some], dtype=np.int64),
-            [np.array(user.negatives, dtype=np.int64) for user in some],
+    item_ids = [str(item) for item in range(world.items)]
+    catalog = Catalog([str(user.user) for user in users], item_ids, generated.titles, histories)
+    splits = {"valid": users[: world.valid], "test": users[len(users) - world.test :]}
+    held_out = {
+        split: HeldOut(
+            np.array([user.user for user in members], dtype=np.int64),
+            np.array([user.positive for user in members], dtype=np.int64),
+            [np.array(user.negatives, dtype=np.int64) for user in members],
         )
-        for split, some in parts.items()
+        for split, members in splits.items()
     }
-    gold = {u.user: np.array([u.history[at] for at in u.gold], dtype=np.int64) for u in everybody}
-    return Ratings(known, held, gold=gold)
+    gold = {u.user: np.array([u.history[at] for at in u.gold], dtype=np.int64) for u in users}
+    return Ratings(catalog, held_out, gold=gold)
 
 
-def _rows(path: Path, separator: str = "", header: bool = False) -> Iterator[Line]:
-    """Cells of each line that is not blank, and its number."""
+def _read_rows(path: Path, separator: str = "", header: bool = False) -> Iterator[_Row]:
+    """Yield the cells of every non-blank line after the header."""
     separator = separator or ("," if ".csv" in path.suffixes else "\t")
-    lines = enumerate(text_lines(path), 1)
-    full = (
-        (number, line) for number, line in lines if not line.isspace() and line and (number > 1 or not header)
-    )
-    if separator == ",":
-        return ((number, next(csv.reader([line]))) for number, line in full)
-    return ((number, line.split(separator)) for number, line in full)
+    for number, line in enumerate(read_lines(path), 1):
+        if line and not line.isspace() and (number > 1 or not header):
+            yield _Row(path, number, next(csv.reader([line])) if separator == "," else line.split(separator))
 
 
-def _cell(path: Path, line: Line, column: int, what: str) -> str:
-    cells = line[1]
-    found = cells[column - 1].strip() if len(cells) >= column else ""
-    if found:
-        return found
-    raise DataError(f"{path}, line {line[0]}: no {what} in column {column}: {' | '.join(cells)[:60]!r}")
-
-
-def _interactions(
-    path: Path, data: DataConfig, settings: RatingsConfig, users: _Names, items: _Names
+def _read_interactions(
+    path: Path, data: DataConfig, settings: RatingsConfig, users: _Index, items: _Index
 ) -> tuple[tuple[Ints, Ints], list[str]]:
-    """Users and items of every line, each pair once; in the order of time where it is known."""
-    conditions = [_condition(text, path) for text in data.where]
-    left, right = data.columns
-    found: dict[tuple[int, int], float] = {}
-    lines = broken = 0
-    for line in _rows(path, settings.separator, settings.header):
+    """Return the users and items of all lines, each pair once, ordered by time where it is known; and warnings."""
+    conditions = [_parse_condition(text, path) for text in data.where]
+    user_column, item_column = data.columns
+    times: dict[tuple[int, int], float] = {}
+    bad_lines = BadLines(data.on_error)
+    n_lines = 0
+    for row in _read_rows(path, settings.separator, settings.header):
         try:
-            if conditions and any(
-                _cell(path, line, column, "value") != value for column, value in conditions
-            ):
+            if any(row.cell(column, "value") != value for column, value in conditions):
                 continue
-            user, item = _cell(path, line, left, "user"), _cell(path, line, right, "item")
-            time = _time(path, line, settings.time) if settings.time else 0.0
-        except DataError as error:
-            if data.broken == "refuse":
-                raise DataError(f'{error} (data.broken = "skip" goes on without such lines)') from None
-            broken += 1
+            user, item = row.cell(user_column, "user"), row.cell(item_column, "item")
+            time = row.time(settings.time_column) if settings.time_column else 0.0
+        except _BadRowError as error:
+            bad_lines.add(error.bad_line)
             continue
-        found.setdefault((users(user), items(item)), time)
-        lines += 1
-    if not found:
-        raise DataError(f"{path}: no user and item in it")
-    pairs = np.array(list(found), dtype=np.int64)
-    if settings.time:
-        pairs = pairs[np.argsort(np.array(list(found.values())), kind="stable")]
-    again = lines - len(found)
-    notes = [f"{path}: {again:,} interactions came again and count once"] if again else []
-    notes += [f"{path}: {broken:,} broken lines left out"] if broken else []
-    return (pairs[:, 0], pairs[:, 1]), notes
+        times.setdefault((users(user), items(item)), time)
+        n_lines += 1
+    if not times:
+        raise DataError(f"{path}: contains no interactions; see data.columns, data.where and data.ratings.separator")
+    pairs = np.array(list(times), dtype=np.int64)
+    if settings.time_column:
+        pairs = pairs[np.argsort(np.array(list(times.values())), kind="stable")]
+    n_repeated = n_lines - len(times)
+    warnings = [f"{path}: {n_repeated:,} repeated interaction(s) count once"] if n_repeated else []
+    warnings += [str(bad_lines)] if bad_lines.count else []
+    return (pairs[:, 0], pairs[:, 1]), warnings
 
 
-def _condition(text: str, path: Path) -> tuple[int, str]:
+def _parse_condition(text: str, path: Path) -> tuple[int, str]:
     name, _, value = text.partition("=")
     if not name.strip().isdecimal() or int(name) < 1:
-        raise DataError(f'data.where = "{text}": the columns of {path} have numbers, from 1')
+        raise DataError(f'data.where = "{text}": give the number of a column of {path}, counted from 1')
     return int(name), value
 
 
-def _time(path: Path, line: Line, column: int) -> float:
-    text = _cell(path, line, column, "time")
-    try:
-        return float(text)
-    except ValueError:
-        raise DataError(
-            f"{path}, line {line[0]}: the time in column {column} is no number: {text!r}"
-        ) from None
-
-
-def _held_file(paths: Sequence[Path], users: _Names, items: _Names) -> Held:
-    """What a file holds out; with a second file, among what."""
-    rows = [
-        (users(_cell(paths[0], line, 1, "user")), items(_cell(paths[0], line, 2, "item")))
-        for line in _rows(paths[0])
-    ]
-    if not rows:
-        raise DataError(f"{paths[0]}: no user and item in it")
-    others: list[Ints] = []
+def _read_held_out(paths: Sequence[Path], users: _Index, items: _Index) -> HeldOut:
+    """Read held-out items; a second file holds their negatives."""
+    pairs = [(users(row.cell(1, "user")), items(row.cell(2, "item"))) for row in _read_rows(paths[0])]
+    if not pairs:
+        raise DataError(f"{paths[0]}: contains no interactions")
+    negatives: list[Ints] = []
     if len(paths) > 1:
-        listed = dict(_negatives(paths[1], users, items))
-        missing = [row for row in rows if row not in listed]
+        by_pair = dict(_read_negatives(paths[1], users, items))
+        missing = [pair for pair in pairs if pair not in by_pair]
         if missing:
             user = list(users.numbers)[missing[0][0]]
-            raise DataError(
-                f"{paths[1]}: {len(missing):,} held-out items are not in it, such as user {user}'s"
-            )
-        others = [listed[row] for row in rows]
-    pairs = np.array(rows, dtype=np.int64)
-    return Held(pairs[:, 0], pairs[:, 1], others)
+            raise DataError(f"{paths[1]}: no negatives for {len(missing):,} held-out item(s), such as user {user}'s")
+        negatives = [by_pair[pair] for pair in pairs]
+    columns = np.array(pairs, dtype=np.int64)
+    return HeldOut(columns[:, 0], columns[:, 1], negatives)
 
 
-def _negatives(path: Path, users: _Names, items: _Names) -> Iterator[tuple[tuple[int, int], Ints]]:
-    for number, cells in _rows(path):
-        held = HELD.fullmatch(cells[0].strip())
-        others = [items(cell.strip()) for cell in cells[1:] if cell.strip()]
-        if held is None or not others:
-            raise DataError(f"{path}, line {number}: expected (user,item) and the items it is ranked among")
-        yield (users(held[1].strip()), items(held[2].strip())), np.array(others, dtype=np.int64)
+def _read_negatives(path: Path, users: _Index, items: _Index) -> Iterator[tuple[tuple[int, int], Ints]]:
+    for row in _read_rows(path):
+        pair = USER_AND_ITEM.fullmatch(row.cells[0].strip())
+        negatives = [items(cell.strip()) for cell in row.cells[1:] if cell.strip()]
+        if pair is None or not negatives:
+            raise row.bad("expected (user,item), tab, and the items it is ranked among")
+        yield (users(pair[1].strip()), items(pair[2].strip())), np.array(negatives, dtype=np.int64)
 
 
-def _held_out(histories: Histories, how: str, split: str) -> Held:
-    """One item of every user who has enough of them."""
-    users = np.flatnonzero(histories.lengths >= LEAST)
+def _choose_held_out(histories: Histories, hold_out: str, split: str) -> HeldOut:
+    """Choose one item of every user with at least `MIN_HISTORY` of them: the last one, or one at random."""
+    users = np.flatnonzero(histories.lengths >= MIN_HISTORY)
     last = histories.lengths[users] - 1
-    places = last if how == "last" else generator("held out", split).integers(last + 1)
-    return Held(users, histories.items[histories.bounds[users] + places], [])
+    places = last if hold_out == "last" else seeded_rng("held out", split).integers(last + 1)
+    return HeldOut(users, histories.items[histories.bounds[users] + places], [])
 
 
-def _ranked(held: Held, histories: Histories, items: int, settings: RatingsConfig, split: str) -> Held:
-    """With items to be ranked among: those given, else drawn from what a user has never taken."""
-    if len(held.others) or not len(held):
-        return held
-    rng = generator("negatives", split)
-    others = []
-    for user, item in zip(held.users.tolist(), held.items.tolist(), strict=True):
-        strange = np.ones(items, bool)
-        strange[histories.of(user)] = strange[item] = False
-        left = np.flatnonzero(strange)
-        others.append(rng.choice(left, min(settings.negatives, len(left)), replace=False))
-    return Held(held.users, held.items, others)
+def _with_negatives(
+    held_out: HeldOut, histories: Histories, n_items: int, settings: RatingsConfig, split: str
+) -> HeldOut:
+    """Return the held-out items with their negatives: those of the file, else drawn from the items never taken."""
+    if len(held_out.negatives) or not len(held_out):
+        return held_out
+    rng = seeded_rng("negatives", split)
+    negatives = []
+    for user, item in zip(held_out.users.tolist(), held_out.items.tolist(), strict=True):
+        untaken = np.ones(n_items, bool)
+        untaken[histories.items_of(user)] = untaken[item] = False
+        candidates = np.flatnonzero(untaken)
+        negatives.append(rng.choice(candidates, min(settings.negatives, len(candidates)), replace=False))
+    return HeldOut(held_out.users, held_out.items, negatives)
 
 
-def _titles(path: Path, settings: RatingsConfig, items: _Names) -> dict[str, str]:
-    """The titles of known items; lines about others, such as a line of names, are read over."""
-    item, title = settings.title_columns
-    found = {}
-    for _, cells in _rows(path, settings.separator):
-        if len(cells) >= max(item, title) and cells[item - 1].strip() in items.numbers:
-            found[cells[item - 1].strip()] = " ".join(cells[title - 1].split())
-    return found
+def _read_titles(path: Path, settings: RatingsConfig, items: _Index) -> dict[str, str]:
+    """Return the titles of known items by id; other lines, such as a header, are ignored."""
+    id_column, title_column = settings.title_columns
+    titles = {}
+    for row in _read_rows(path, settings.separator):
+        if len(row.cells) >= max(id_column, title_column) and row.cells[id_column - 1].strip() in items.numbers:
+            titles[row.cells[id_column - 1].strip()] = " ".join(row.cells[title_column - 1].split())
+    return titles

@@ -1,23 +1,17 @@
-"""Search over the `Writer` protocol; knows no model."""
+"""Search over the `AutoregressiveModel` protocol, without knowledge of any model."""
 
-from heedful.decoding.beam import Search, returned, searched
+from heedful.decoding.batched import search_all
+from heedful.decoding.beam import BeamSearch
 from heedful.decoding.ensemble import Ensemble
-from heedful.decoding.search import search
-from heedful.decoding.types import Beam, Forced, Found, Greedy, Hypothesis, Method, Sample
-from heedful.decoding.words import own_sites
+from heedful.decoding.search import force_decode, search
+from heedful.decoding.types import Hypothesis, SearchResult
 
 __all__ = [
-    "Beam",
+    "BeamSearch",
     "Ensemble",
-    "Forced",
-    "Found",
-    "Greedy",
     "Hypothesis",
-    "Method",
-    "Sample",
-    "Search",
-    "own_sites",
-    "returned",
+    "SearchResult",
+    "force_decode",
     "search",
-    "searched",
+    "search_all",
 ]

@@ -1,4 +1,4 @@
-"""One search over the `Writer` protocol: greedy, sampled and forced outputs; `beam.py` has the beam."""
+"""Search over an `AutoregressiveModel`: greedy and sampling here, the beam in `beam.py`; and forced decoding."""
 
 from __future__ import annotations
 
@@ -7,142 +7,145 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Generator, Tensor
 
-from heedful.attention import PLAIN, Look, Watch
+from heedful.attention import NO_HOOKS, AttentionOutput, Hooks
+from heedful.config import DecodingOptions
 from heedful.data.batch import Padded, TextBatch
 from heedful.data.tokenizer import END
-from heedful.decoding.beam import beam_search
-from heedful.decoding.types import Beam, Forced, Found, Greedy, Hypothesis, Method, Sample
-from heedful.decoding.words import Chosen, banned, likeliest, own_sites, unpadded
-from heedful.models import Engine, State, Writer
+from heedful.decoding.beam import best_hypotheses, run_beam_search
+from heedful.decoding.steps import (
+    StepChoice,
+    join_steps,
+    self_attention_sites,
+    step_weights,
+)
+from heedful.decoding.types import Hypothesis, SearchResult
+from heedful.models import AutoregressiveModel, State, next_token_logits
 
 
 @torch.inference_mode()
 def search(
-    model: Writer,
+    model: AutoregressiveModel,
     batch: TextBatch,
-    how: Method,
-    watch: Watch = PLAIN,
+    options: DecodingOptions,
+    hooks: Hooks = NO_HOOKS,
     prefix: Padded | None = None,
-) -> Found:
-    """Search outputs for a batch. `prefix` forces the first words of each (a sentence's own, or none)."""
-    state, looks = model.encode(batch, watch)
-    encoder = _encoder_looks(looks, batch.source.lengths.tolist())
-    if isinstance(how, Forced):
-        return Found([[h] for h in _forced(model, batch, watch)], encoder)
-    if isinstance(how, Beam):
-        return Found(beam_search(model, state, batch, how, watch, prefix), encoder)
-    draws = how.n_best if isinstance(how, Sample) else 1
-    rng = None
-    if isinstance(how, Sample):
-        rng = Generator(device=batch.source.keep.device).manual_seed(how.seed % 2**63)
-    found: list[list[Hypothesis]] = [[] for _ in range(batch.size)]
-    for _ in range(draws):
-        for sentence, hypothesis in enumerate(_one_each(model, state, batch, how, watch, prefix, rng)):
-            found[sentence].append(hypothesis)
-    return Found([sorted(hs, key=lambda h: -h.score) for hs in found], encoder)
+) -> SearchResult:
+    """Search outputs for the sentences of a batch.
+
+    `prefix` fixes the first tokens of each output; a row may be empty.
+    """
+    state, attentions = model.initial_state(batch, hooks)
+    encoder_attentions = _unpad_encoder(attentions, batch.source.lengths.tolist())
+    if options.method == "beam":
+        beam = run_beam_search(model, state, batch, options, hooks, prefix)
+        self_sites = self_attention_sites(model.sites)
+        hypotheses = [best_hypotheses(beam, sentence, self_sites) for sentence in range(batch.size)]
+        return SearchResult(hypotheses, encoder_attentions, beam)
+    if options.method == "greedy":
+        outputs = _step_by_step(model, state, batch, options, hooks, prefix)
+        return SearchResult([[hypothesis] for hypothesis in outputs], encoder_attentions)
+    rng = Generator(device=batch.source.keep.device).manual_seed(options.seed % 2**63)
+    draws = [_step_by_step(model, state, batch, options, hooks, prefix, rng) for _ in range(options.n_best)]
+    ranked = [sorted(hypotheses, key=lambda h: -h.score) for hypotheses in zip(*draws, strict=True)]
+    return SearchResult(ranked, encoder_attentions)
 
 
-def _encoder_looks(looks: Mapping[str, Look], lengths: Sequence[int]) -> list[Mapping[str, Tensor]]:
-    return [
-        {
-            site: look.weights[row, :length, :, :length]
-            for site, look in looks.items()
-            if look.weights is not None
+@torch.inference_mode()
+def force_decode(model: AutoregressiveModel, batch: TextBatch, hooks: Hooks = NO_HOOKS) -> list[Hypothesis]:
+    """Return the batch's own targets as hypotheses: their log-probabilities and attention weights."""
+    assert batch.target is not None, "forced decoding needs targets"
+    step_output = model(batch, hooks)
+    gold, keep = batch.target.ids[:, 1:], batch.target.keep[:, 1:]
+    logp = step_output.logits.log_softmax(dim=-1).gather(-1, gold[..., None]).squeeze(-1)
+    source_lengths = batch.source.lengths.tolist()
+    self_sites = self_attention_sites(model.sites)
+    weights = {
+        site: output.weights
+        for site, output in step_output.attentions.items()
+        if output.weights is not None and not site.startswith("enc.")
+    }
+    hypotheses = []
+    for row in range(batch.size):
+        length = int(keep[row].sum())
+        attentions = {
+            site: values[row, :length, :, : length if site in self_sites else source_lengths[row]]
+            for site, values in weights.items()
         }
+        tokens, token_logp = tuple(gold[row, :length].tolist()), tuple(logp[row, :length].tolist())
+        hypotheses.append(Hypothesis.from_steps(tokens, token_logp, attentions))
+    return hypotheses
+
+
+def _unpad_encoder(attentions: Mapping[str, AttentionOutput], lengths: Sequence[int]) -> list[Mapping[str, Tensor]]:
+    weights = {site: output.weights for site, output in attentions.items() if output.weights is not None}
+    return [
+        {site: values[row, :length, :, :length] for site, values in weights.items()}
         for row, length in enumerate(lengths)
     ]
 
 
-def _one_each(
-    model: Writer,
+def _step_by_step(
+    model: AutoregressiveModel,
     state: State,
     batch: TextBatch,
-    how: Greedy | Sample,
-    watch: Watch,
+    options: DecodingOptions,
+    hooks: Hooks,
     prefix: Padded | None,
-    rng: Generator | None,
+    rng: Generator | None = None,
 ) -> list[Hypothesis]:
-    """One output a sentence, greedy or drawn; finished sentences leave the batch."""
-    if isinstance(how, Greedy) and prefix is None and batch.size == 1 and isinstance(model, Engine):
-        found = model.alone(state, how.max_length, watch)
-        if found is not None:
-            words, total = tuple(found.words), sum(found.logp)
-            return [Hypothesis(words, total, total, tuple(found.logp), words[-1] == END, found.looks)]
+    """Return one output per sentence, greedy or sampled; finished sentences leave the batch."""
+    greedy = options.method == "greedy" and prefix is None
+    if greedy and batch.size == 1:
+        generated = model.generate_greedy(state, options.max_length, hooks)
+        if generated is not None:
+            return [Hypothesis.from_steps(tuple(generated.tokens), tuple(generated.logp), generated.attentions)]
     device = batch.source.keep.device
-    last = torch.full((batch.size,), model.first, device=device)
+    last = torch.full((batch.size,), model.start_token, device=device)
     alive = torch.arange(batch.size, device=device)
-    chosen: list[Chosen] = []
-    for t in range(how.max_length):
-        if isinstance(how, Greedy) and prefix is None:
-            best = likeliest(model, state, last, 1, watch)
-            picked, logp, state, looks = best.words[:, 0], best.logp[:, 0], best.state, best.looks
+    choices: list[StepChoice] = []
+    for t in range(options.max_length):
+        if greedy:
+            best = model.top_next_tokens(state, last, 1, hooks)
+            tokens, logp, state, attentions = best.tokens[:, 0], best.logp[:, 0], best.state, best.attentions
         else:
-            stepped = model.step(state, last, watch)
-            state, looks = stepped.state, stepped.looks
-            picked, logp = _pick(banned(stepped), how, rng, prefix, alive, t)
-        chosen.append(Chosen.of(alive, picked, logp, looks))
-        going = (picked != END).nonzero().squeeze(1)
-        if len(going) == 0:
+            step_output = model.step(state, last, hooks)
+            state, attentions = step_output.state, step_output.attentions
+            tokens, logp = _next_tokens(next_token_logits(step_output), options, rng, prefix, alive, t)
+        choices.append(StepChoice(alive.tolist(), tokens.tolist(), logp.tolist(), step_weights(attentions)))
+        live = (tokens != END).nonzero().squeeze(1)
+        if len(live) == 0:
             break
-        last = picked
-        if len(going) < len(alive):
-            state, last, alive = state.select(going, going), picked[going], alive[going]
-    return unpadded(chosen, batch.source.lengths.tolist(), own_sites(model.sites))
+        last = tokens
+        if len(live) < len(alive):
+            state, last, alive = state.select(live, live), tokens[live], alive[live]
+    return join_steps(choices, batch.source.lengths.tolist(), self_attention_sites(model.sites))
 
 
-def _pick(
-    scores: Tensor,
-    how: Greedy | Sample,
+def _next_tokens(
+    logits: Tensor,
+    options: DecodingOptions,
     rng: Generator | None,
     prefix: Padded | None,
     alive: Tensor,
     t: int,
 ) -> tuple[Tensor, Tensor]:
-    """The next word of each row, and its log-probability."""
-    logp = scores.log_softmax(dim=-1)
-    picked = logp.argmax(dim=-1) if isinstance(how, Greedy) else _draw(logp, how, rng)
-    picked = _as_forced(picked, prefix, alive, t)
-    return picked, logp.gather(-1, picked[:, None]).squeeze(1)
+    """Return the next token of each row and its log-probability; a prefix has priority."""
+    logp = logits.log_softmax(dim=-1)
+    tokens = logp.argmax(dim=-1) if options.method == "greedy" else _sample(logp, options, rng)
+    if prefix is not None and t < prefix.ids.shape[1]:
+        tokens = torch.where(prefix.keep[alive, t], prefix.ids[alive, t], tokens)
+    return tokens, logp.gather(-1, tokens[:, None]).squeeze(1)
 
 
-def _as_forced(picked: Tensor, prefix: Padded | None, alive: Tensor, t: int) -> Tensor:
-    """The prefix's word where a sentence has one for this step."""
-    if prefix is None or t >= prefix.ids.shape[1]:
-        return picked
-    return torch.where(prefix.keep[alive, t], prefix.ids[alive, t], picked)
-
-
-def _draw(logp: Tensor, how: Sample, rng: Generator | None) -> Tensor:
-    """A word from the sharpened, cut and renormalised distribution."""
-    scores = logp / max(how.temperature, 1e-6)
-    if how.top_k:
-        worst = scores.topk(min(how.top_k, scores.shape[-1])).values[:, -1:]
+def _sample(logp: Tensor, options: DecodingOptions, rng: Generator | None) -> Tensor:
+    """Draw a token per row: temperature first, then top-k, then top-p, renormalized."""
+    scores = logp / max(options.temperature, 1e-6)
+    if options.top_k:
+        worst = scores.topk(min(options.top_k, scores.shape[-1])).values[:, -1:]
         scores = scores.masked_fill(scores < worst, float("-inf"))
-    if how.top_p < 1.0:
+    if options.top_p < 1.0:
         order = scores.softmax(-1).sort(dim=-1, descending=True)
-        before = order.values.cumsum(-1) - order.values  # mass of the words likelier than this one
-        out = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, order.indices, before >= how.top_p)
+        before = order.values.cumsum(-1) - order.values  # probability of the more likely tokens
+        out = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, order.indices, before >= options.top_p)
         scores = scores.masked_fill(out, float("-inf"))
     return torch.multinomial(scores.softmax(-1), 1, generator=rng).squeeze(1)
-
-
-def _forced(model: Writer, batch: TextBatch, watch: Watch) -> list[Hypothesis]:
-    assert batch.target is not None, "forced decoding needs targets"
-    stepped = model.score(batch, watch)
-    looks = {site: look for site, look in stepped.looks.items() if not site.startswith("enc.")}
-    gold, keep = batch.target.ids[:, 1:], batch.target.keep[:, 1:]
-    logp = stepped.logits.log_softmax(dim=-1).gather(-1, gold[..., None]).squeeze(-1)
-    lengths = batch.source.lengths.tolist()
-    own = own_sites(model.sites)
-    written = {site: look.weights for site, look in looks.items() if look.weights is not None}
-    found = []
-    for row in range(batch.size):
-        count = int(keep[row].sum())
-        values = tuple(logp[row, :count].tolist())
-        mine = {
-            site: weights[row, :count, :, : count if site in own else lengths[row]]
-            for site, weights in written.items()
-        }
-        tokens = tuple(gold[row, :count].tolist())
-        found.append(Hypothesis(tokens, sum(values), sum(values), values, tokens[-1] == END, mine))
-    return found

@@ -1,73 +1,47 @@
-"""How to search, and what is found."""
+"""The results of a search."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor
 
+from heedful.data.tokenizer import END
 
-@dataclass(frozen=True, slots=True)
-class Greedy:
-    """The likeliest word at every step."""
-
-    max_length: int = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Beam:
-    """The best hypotheses side by side, scored by `log P / lp + beta * cp` (Wu 2016, eq. 14).
-
-    `lp = ((5 + |Y|) / 6)^alpha` with `</s>` counted; `cp = sum_i log min(max(sum_t a_ti, eps), 1)`.
-    `exact` goes on until nothing that could still come would change the result; else a sentence is done when
-    no hypothesis, ended as it stands, would.
-    """
-
-    size: int = 5
-    alpha: float = 1.0
-    beta: float = 0.0
-    n_best: int = 1
-    max_length: int = 100
-    exact: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """Words drawn from the model: by temperature, from the `top_k` likeliest, from the `top_p` mass."""
-
-    temperature: float = 1.0
-    top_k: int = 0  # 0: all
-    top_p: float = 1.0
-    seed: int = 1
-    n_best: int = 1  # how many are drawn for each sentence
-    max_length: int = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Forced:
-    """Write what the batch's targets say: scores and looks of a given output."""
-
-
-Method = Greedy | Beam | Sample | Forced
+if TYPE_CHECKING:
+    from heedful.decoding.beam import BeamSearch
 
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """One output: its tokens (the end token included if it was reached), and where each step looked."""
+    """One output: its tokens (with the end token, if it was reached), log-probabilities and attention weights."""
 
     tokens: tuple[int, ...]
     logp: float
-    score: float
+    score: float  # `logp`, or with a beam what Wu 2016, eq. 14 makes of it
     token_logp: tuple[float, ...]
     finished: bool
-    looks: Mapping[str, Float[Tensor, "query head key"]] = field(default_factory=dict)  # unpadded
+    attentions: Mapping[str, Float[Tensor, "query head key"]] = field(default_factory=dict)  # unpadded
+
+    @classmethod
+    def from_steps(
+        cls,
+        tokens: tuple[int, ...],
+        token_logp: tuple[float, ...],
+        attentions: Mapping[str, Tensor],
+        score: float | None = None,
+    ) -> Hypothesis:
+        """Make a hypothesis from its steps; without `score` it is ranked by its log-probability."""
+        logp = sum(token_logp)
+        return cls(tokens, logp, logp if score is None else score, token_logp, tokens[-1] == END, attentions)
 
 
-class Found(NamedTuple):
-    """For every sentence its hypotheses, best first; and the encoder's own looks, a mapping a sentence."""
+class SearchResult(NamedTuple):
+    """The hypotheses of every sentence of a batch, best first."""
 
-    best: list[list[Hypothesis]]
-    encoder: list[Mapping[str, Tensor]]
+    hypotheses: list[list[Hypothesis]]
+    encoder_attentions: list[Mapping[str, Tensor]]  # per sentence: site -> (query, head, key), unpadded
+    beam: BeamSearch | None = None  # every step of a beam search

@@ -1,67 +1,67 @@
-"""Copying (See 2017): a word is made from the vocabulary, or taken from the source where a pointer rests.
+"""The copy mechanism of the pointer-generator network (See 2017).
 
-`p(y) = (1 - g) softmax(W_o t)_y + g sum_i a_i [x_i = y]`. Here `t` is what any decoder gives its output
-matrix; it asks (`a = softmax(t' W h_i)`, a look of its own at the source, so that it serves every decoder and
-all steps at once) and opens the gate, `g = sigmoid(w t + b)`.
+`p(y) = (1 - g) softmax(W_o f)_y + g sum_i a_i [x_i = y]` (eq. 9), where `f` are the features of any decoder. The
+pointer has an attention of its own, `a = softmax(f' W h_i)`, and a gate `g = sigmoid(w f + b)`, so that it works
+with every decoder and for all steps at once.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful.attention import Attention, Detail, General, Look, Watch
-from heedful.layers.state import COPY, IDS, Copied, Read, State, look_rows
+from heedful.attention import Attention, AttentionOutput, Detail, General, Hooks
+from heedful.layers.state import COPY, SOURCE_IDS, EncoderOutput, PointerOutput, State, attend_rows
+from heedful.optional import not_none
 
 
-class Pointed(NamedTuple):
-    """What copying adds to steps."""
+class CopyMechanism(nn.Module):
+    """A pointer into the source, and the gate between generating and copying."""
 
-    copied: Copied
-    looks: dict[str, Look]
-
-
-class Copying(nn.Module):
-    """The pointer and its gate."""
-
-    def __init__(self, said: int, key: int) -> None:
+    def __init__(self, features: int, key: int) -> None:
         super().__init__()
-        self.attention = Attention(General(query=said, key=key), site=COPY)
-        self.gate = nn.Linear(said, 1)
+        self.attention = Attention(General(query=features, key=key), site=COPY)
+        self.gate = nn.Linear(features, 1)
 
-    def begin(self, state: State, read: Read, ids: Int[Tensor, "batch key"]) -> State:
-        """The state with what can be pointed at."""
-        memory = {**state.memory, COPY: self.attention.prepare(read.keys, read.keep)}
-        return state.moved(0, memory=memory, fixed={**state.fixed, IDS: ids})
+    def extend_state(self, state: State, encoder_output: EncoderOutput, ids: Int[Tensor, "batch key"]) -> State:
+        """Return the decoder's initial state with the source tokens and their memory."""
+        memory = {**state.memory, COPY: self.attention.prepare(encoder_output.keys, encoder_output.keep)}
+        return state.advance(0, memory=memory, per_sentence={**state.per_sentence, SOURCE_IDS: ids})
 
-    def point(self, said: Float[Tensor, "row query width"], state: State, watch: Watch) -> Pointed:
-        """Where each step would copy from, and how willing it is; `state` is the one before the steps."""
-        shown = watch.detail_at(COPY)
-        if shown is Detail.NONE:
-            watch = Watch(Detail.WEIGHTS, frozenset({COPY}), watch.edit)
-        _, look, _ = look_rows(self.attention, said, state, COPY, watch)
-        assert look.weights is not None
-        ids = state.fixed[IDS].repeat_interleave(len(said) // max(1, len(state.fixed[IDS])), dim=0)
-        copied = Copied(look.weights[:, :, 0], self.gate(said).squeeze(-1), ids)
-        return Pointed(copied, {} if shown is Detail.NONE else {COPY: look})
+    def forward(
+        self, features: Float[Tensor, "row query width"], state: State, hooks: Hooks
+    ) -> tuple[PointerOutput, dict[str, AttentionOutput]]:
+        """Point from the features of each step; `state` is the state before the steps.
+
+        The second value is what `hooks` asks to record of the pointer's attention.
+        """
+        record = hooks.detail_at(COPY) is not Detail.NONE
+        if not record:  # the weights are needed here in any case
+            hooks = Hooks(Detail.WEIGHTS, frozenset({COPY}), hooks.edit)
+        _, attention, _ = attend_rows(self.attention, features, state, COPY, hooks)
+        ids = state.per_sentence[SOURCE_IDS]
+        ids = ids.repeat_interleave(len(features) // max(1, len(ids)), dim=0)
+        output = PointerOutput(not_none(attention.weights)[:, :, 0], self.gate(features).squeeze(-1), ids)
+        return output, {COPY: attention} if record else {}
 
 
-def copy_entropy(
-    scores: Float[Tensor, "n vocab"],
-    weights: Float[Tensor, "n key"],
+def pointer_cross_entropy(
+    logits: Float[Tensor, "n vocab"],
+    pointer_weights: Float[Tensor, "n key"],
     gate: Float[Tensor, "n"],
     ids: Int[Tensor, "n key"],
-    gold: Int[Tensor, "n"],
+    targets: Int[Tensor, "n"],
     smoothing: float = 0.0,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, "n"]]:
-    """The summed cross-entropy of the mixture, and -log p of each gold word; only made words are smoothed."""
-    logp = scores.log_softmax(dim=-1)
-    made = logp.gather(-1, gold[:, None]).squeeze(-1) + F.logsigmoid(-gate)
-    found = (weights * (ids == gold[:, None])).sum(dim=-1)
-    taken = found.clamp_min(torch.finfo(found.dtype).tiny).log() + F.logsigmoid(gate)
-    plain = -torch.logaddexp(made, taken)
-    return ((1 - smoothing) * plain - smoothing * logp.mean(dim=-1)).sum(), plain.detach()
+    """Return the summed cross-entropy of the mixture, and -log p of each target.
+
+    Label smoothing applies to the generating distribution alone.
+    """
+    logp = logits.log_softmax(dim=-1)
+    generated = logp.gather(-1, targets[:, None]).squeeze(-1) + F.logsigmoid(-gate)
+    mass = (pointer_weights * (ids == targets[:, None])).sum(dim=-1)
+    copied = mass.clamp_min(torch.finfo(mass.dtype).tiny).log() + F.logsigmoid(gate)
+    nll = -torch.logaddexp(generated, copied)
+    return ((1 - smoothing) * nll - smoothing * logp.mean(dim=-1)).sum(), nll.detach()

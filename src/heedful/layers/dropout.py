@@ -1,15 +1,15 @@
-"""Dropout as a part of a model."""
+"""Dropout, per element or per sequence."""
 
 from __future__ import annotations
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from heedful.native import dropout
+from heedful.kernels import dropout
 
 
 class Dropout(nn.Module):
-    """While training, zeros of a share `p`; what is left grows to make up for it."""
+    """Zero a fraction `p` of the elements in training and scale the others by 1 / (1 - p), as `nn.Dropout` does."""
 
     def __init__(self, p: float) -> None:
         super().__init__()
@@ -22,8 +22,8 @@ class Dropout(nn.Module):
         return f"p={self.p}"
 
 
-class Locked(Dropout):
-    """One choice for all steps of a row (Gal 2016): what is dropped at one word is dropped at all of them."""
+class VariationalDropout(Dropout):
+    """Variational dropout (Gal 2016): one mask per sequence, the same at every step."""
 
     def forward(self, x: Float[Tensor, "row query width"]) -> Float[Tensor, "row query width"]:
         if not self.training or self.p == 0.0:

@@ -1,4 +1,4 @@
-"""Word vectors, with positions where a model has no other sense of order."""
+"""Token and position embeddings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from heedful.errors import ShapeError
 
 
 def sinusoids(count: int, width: int) -> Float[Tensor, "position width"]:
-    """Vaswani 2017, §3.5: `sin(p / 10000^(2i/d))` in even places, the cosine in odd ones.
+    """Return the position encodings of Vaswani 2017, §3.5: `sin(p / 10000^(2i/d))` at 2i, the cosine at 2i + 1.
 
     >>> sinusoids(2, 4)
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
@@ -29,7 +29,7 @@ def sinusoids(count: int, width: int) -> Float[Tensor, "position width"]:
 
 
 class Positions(nn.Module):
-    """Adds to each vector one that tells its position."""
+    """Add a position embedding to each vector: learned, or sinusoidal and then of any length."""
 
     def __init__(self, kind: Literal["sinusoidal", "learned"], width: int, limit: int) -> None:
         super().__init__()
@@ -45,24 +45,23 @@ class Positions(nn.Module):
         if self.kind == "learned":
             if last > self.limit:
                 raise ShapeError(
-                    f"a sentence of {last} positions is longer than the table of {self.limit};"
-                    " raise max_positions"
+                    f"a sentence has {last} positions, but the embedding has {self.limit}; raise max_positions"
                 )
             return x + self.table[at:last]
         rows = self.get_buffer("rows")
-        if last > len(rows):  # the formula goes on for ever
+        if last > len(rows):  # sinusoids have no limit
             rows = sinusoids(last, x.shape[-1]).to(rows)
         return x + rows[at:last].to(x.dtype)
 
     def first(self, count: int) -> Float[Tensor, "position width"]:
-        """What the first positions add; of a learned table, no more than it has."""
+        """Return the embeddings of the first `count` positions; of a learned table, at most its length."""
         if self.kind == "learned":
             return self.table[:count].detach().contiguous()
         return sinusoids(count, self.get_buffer("rows").shape[1])
 
 
-def word_vectors(count: int, width: int) -> nn.Embedding:
-    """Vectors of about unit length, so that tied outputs begin with modest scores."""
+def token_embedding(count: int, width: int) -> nn.Embedding:
+    """Return an embedding with vectors of about unit length, so that tied output layers start with small logits."""
     embedding = nn.Embedding(count, width, padding_idx=PAD)
     nn.init.normal_(embedding.weight, std=width**-0.5)
     with torch.no_grad():
@@ -70,8 +69,6 @@ def word_vectors(count: int, width: int) -> nn.Embedding:
     return embedding
 
 
-def last_words(
-    ids: Int[Tensor, "row query"], before: Int[Tensor, "row words"]
-) -> Int[Tensor, "row query words"]:
-    """For each step the last words up to and including it: a sliding window over what was written."""
+def token_windows(ids: Int[Tensor, "row query"], before: Int[Tensor, "row words"]) -> Int[Tensor, "row query words"]:
+    """Return for each step a window of the last tokens up to and including it; `before` are those before the first."""
     return torch.cat([before[:, 1:], ids], dim=1).unfold(1, before.shape[1], 1)

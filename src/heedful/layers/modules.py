@@ -1,4 +1,4 @@
-"""For type checkers: lists of modules of one kind (torch's own does not tell it), and what must be there."""
+"""A list of modules with a type."""
 
 from __future__ import annotations
 
@@ -8,16 +8,11 @@ from typing import Generic, TypeVar, cast
 from torch import nn
 
 M = TypeVar("M", bound=nn.Module)
-T = TypeVar("T")
 
 
-def must(it: T | None) -> T:
-    """For what is there by construction, which a type checker cannot see."""
-    assert it is not None
-    return it
+class TypedModuleList(nn.ModuleList, Generic[M]):
+    """An `nn.ModuleList` whose modules all have the type M."""
 
-
-class Modules(nn.ModuleList, Generic[M]):
     def __init__(self, modules: Iterable[M] = ()) -> None:
         super().__init__(modules)
 

@@ -1,4 +1,4 @@
-"""From the states of all words to one vector: a single look, or a mean, a maximum, the last states."""
+"""Pooling: from the states of all words to one vector per text, by attention, mean, maximum or the final states."""
 
 from __future__ import annotations
 
@@ -10,72 +10,71 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from heedful.attention import Attention, Look, Memory, Watch, build_attention, extent
+from heedful.attention import Attention, AttentionOutput, Hooks, Memory, build_attention, extent
 from heedful.config import ModelConfig
-from heedful.config.model import RECURRENT, pooled_width
-from heedful.layers.modules import must
-from heedful.layers.state import Read
-from heedful.record import Site
+from heedful.layers.state import EncoderOutput
+from heedful.optional import not_none
+from heedful.trace.schema import Site
 
 POOL = "pool"  # the site
 
 
-class Asked(NamedTuple):
-    """What a text is asked, and what can be read of it; made once, however often the weights change."""
+class PoolingQuery(NamedTuple):
+    """The query of a text and the memory it attends to: computed once, however often weights are overridden."""
 
     query: Float[Tensor, "batch query width"]
     memory: Memory
 
-    def times(self, count: int) -> Asked:
-        """The same question so many times."""
+    def repeat(self, count: int) -> PoolingQuery:
+        """Return the same query `count` times, so that each can be given other weights."""
         return self._replace(query=self.query.expand(-1, count, -1))
 
 
-class Pooled(NamedTuple):
-    """One vector for each text, and how it was read."""
+class PoolingOutput(NamedTuple):
+    """One vector per text; with attention also its output and its query."""
 
     vector: Float[Tensor, "batch width"]
-    looks: Mapping[str, Look] = MappingProxyType({})
-    asked: Asked | None = None
+    attentions: Mapping[str, AttentionOutput] = MappingProxyType({})
+    query: PoolingQuery | None = None
 
 
-def last_states(
+def final_states(
     states: Float[Tensor, "batch key width"], keep: Bool[Tensor, "batch key"], directions: int
 ) -> Float[Tensor, "batch width"]:
-    """`[h_T forward; h_1 backward]`, of each text its own; with one direction, `h_T`."""
+    """Return `[h_T forward; h_1 backward]` of each text; with one direction, `h_T`."""
     rows = torch.arange(len(states), device=states.device)
-    end = states[rows, (extent(keep) - 1).clamp_min(0)]
+    last = states[rows, (extent(keep) - 1).clamp_min(0)]
     if directions == 1:
-        return end
+        return last
     half = states.shape[-1] // 2
-    return torch.cat([end[:, :half], states[:, 0, half:]], dim=-1)
+    return torch.cat([last[:, :half], states[:, 0, half:]], dim=-1)
 
 
-def largest(
-    states: Float[Tensor, "batch key width"], keep: Bool[Tensor, "batch key"]
-) -> Float[Tensor, "batch width"]:
-    """The maximum over real positions, place by place; zeros for a text without any."""
-    found = states.masked_fill(~keep[..., None], -torch.inf).amax(dim=1)
-    return found.masked_fill(~keep.any(dim=1)[:, None], 0.0)
+def max_pool(states: Float[Tensor, "batch key width"], keep: Bool[Tensor, "batch key"]) -> Float[Tensor, "batch width"]:
+    """Return the maximum over the positions of `keep`, per feature; zeros for a text without any."""
+    maximum = states.masked_fill(~keep[..., None], -torch.inf).amax(dim=1)
+    return maximum.masked_fill(~keep.any(dim=1)[:, None], 0.0)
 
 
 class Pooling(nn.Module):
-    """As [model.classifier] says."""
+    """Pool as the recipe's [model.classifier] says.
+
+    The query of attention is the final state, or a learned vector (Yang 2016, eq. 5-7). With `form = "zhou"` the
+    states of both directions are added, the keys are `tanh(h)`, and so is the output (Zhou 2016, eq. 8-12).
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        classifier = must(config.classifier)
+        classifier = not_none(config.classifier)
         encoder = config.encoder
         self.kind = classifier.pooling
-        self.added = classifier.form == "zhou"
-        self.directions = 2 if encoder.kind in RECURRENT and encoder.bidirectional else 1
-        self.width = pooled_width(config)
+        self.zhou = classifier.form == "zhou"
+        self.directions = 2 if encoder.recurrent and encoder.bidirectional else 1
+        self.width = config.pooled_width
         self.attention: Attention | None = None
         self.query: nn.Parameter | None = None
         if self.kind == "attention":
-            self.attention = build_attention(
-                config.attention, query=self.width, key=self.width, site=POOL, kind="pool"
-            )
+            self.attention = build_attention(config.attention, query=self.width, key=self.width, site=POOL, kind="pool")
             if classifier.query == "learned":
                 self.query = nn.Parameter(torch.randn(self.width) * self.width**-0.5)
 
@@ -83,31 +82,31 @@ class Pooling(nn.Module):
     def sites(self) -> tuple[Site, ...]:
         return () if self.attention is None else (self.attention.site,)
 
-    def forward(self, read: Read, watch: Watch) -> Pooled:
+    def forward(self, encoder_output: EncoderOutput, hooks: Hooks) -> PoolingOutput:
         if self.attention is not None:
-            asked = self.ask(read)
-            vector, look = self.look(asked, watch)
-            return Pooled(vector[:, 0], {POOL: look}, asked)
+            query = self.make_query(encoder_output)
+            vector, attention = self.attend(query, hooks)
+            return PoolingOutput(vector[:, 0], {POOL: attention}, query)
+        values, keep = encoder_output.values, encoder_output.keep
         if self.kind == "mean":
-            return Pooled(read._replace(keys=read.values).mean())
+            return PoolingOutput(encoder_output._replace(keys=values).mean())
         if self.kind == "max":
-            return Pooled(largest(read.values, read.keep))
-        return Pooled(last_states(read.values, read.keep, self.directions))
+            return PoolingOutput(max_pool(values, keep))
+        return PoolingOutput(final_states(values, keep, self.directions))
 
-    def ask(self, read: Read) -> Asked:
-        """What asks, and what it will ask; Zhou 2016 compares with `tanh(h)` and reads `h`."""
-        keys, values = read.keys, read.values
-        if self.added:
+    def make_query(self, encoder_output: EncoderOutput) -> PoolingQuery:
+        """Return the query of each text, and the memory it attends to."""
+        keys, values, keep = encoder_output.keys, encoder_output.values, encoder_output.keep
+        learned = None if self.query is None else self.query.expand(len(keys), -1)
+        query = final_states(keys, keep, self.directions) if learned is None else learned
+        if self.zhou:
             forward, backward = values.chunk(2, dim=-1)
             values = forward + backward
             keys = torch.tanh(values)
-        if self.query is None:
-            query = last_states(read.keys, read.keep, self.directions)
-        else:
-            query = self.query.expand(len(keys), -1)
-        return Asked(query[:, None], must(self.attention).prepare(keys, read.keep, values))
+        return PoolingQuery(query[:, None], not_none(self.attention).prepare(keys, keep, values))
 
-    def look(self, asked: Asked, watch: Watch) -> tuple[Float[Tensor, "batch query width"], Look]:
-        """Read with the query; it may have been repeated, to be given other weights each time."""
-        context, look, _ = must(self.attention).look(asked.query, asked.memory, watch=watch)
-        return torch.tanh(context) if self.added else context, look
+    def attend(self, query: PoolingQuery, hooks: Hooks) -> tuple[Float[Tensor, "batch query width"], AttentionOutput]:
+        """Return the pooled vector of every query, and the attention output."""
+        output, _ = not_none(self.attention)(query.query, query.memory, hooks=hooks)
+        context = not_none(output.context)
+        return torch.tanh(context) if self.zhou else context, output

@@ -1,36 +1,65 @@
-"""The recurrent decoder: four orders of looking, moving and speaking, and two ways without attention."""
+"""The recurrent decoder, with attention in one of four step orders, or without attention."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful import native
-from heedful.attention import EMPTY, Additive, Attention, Carry, Detail, Look, Watch, build_attention
-from heedful.attention.scores import Dot, General
+from heedful import kernels
+from heedful.attention import (
+    EMPTY,
+    Additive,
+    Attention,
+    AttentionOutput,
+    Carry,
+    Detail,
+    Dot,
+    General,
+    Hooks,
+    build_attention,
+)
 from heedful.config import ModelConfig
-from heedful.config.model import encoder_width
+from heedful.fused.cells import CellWeights
+from heedful.fused.decoder_steps import DecoderSpec, DecoderWeights, StepMode, fused_steps
+from heedful.fused.decoder_steps import supports as fused_steps_support
+from heedful.layers.decoder import Decoder
 from heedful.layers.dropout import Dropout
-from heedful.layers.modules import must
-from heedful.layers.readout import Output, ReadOut
-from heedful.layers.recurrent import Stack
-from heedful.layers.start import Start
-from heedful.layers.state import Read, State, Stepped, look_rows, one_by_one
-from heedful.layers.step_cells import Layer
-from heedful.layers.steps import Mode, Plan, Weights, many_steps
-from heedful.record import Site
+from heedful.layers.readout import ReadOut
+from heedful.layers.recurrent import RecurrentStack
+from heedful.layers.state import DecoderOutput, EncoderOutput, State, attend_rows
+from heedful.layers.state_init import StateInit
+from heedful.optional import not_none
+from heedful.trace.schema import Site
 
 CROSS = "cross"
-SUMMARY = "summary"  # Cho's one vector, per sentence
+SUMMARY = "summary"  # the key of `State.per_sentence` that holds the source's one vector (Cho 2014)
+
+Words = Float[Tensor, "row query word"]
 
 
-class RecurrentDecoder(nn.Module):
-    """Writes with a stack of RNNs that looks at the source in the order the config names.
+class _Step(NamedTuple):
+    """What a step computes: the top states, the contexts, and what the next step needs."""
 
-    Where nothing of a look enters the recurrence (`parallel`), many given words are computed at once.
+    states: Float[Tensor, "row query hidden"]
+    context: Float[Tensor, "row query context"]
+    hidden: tuple[Tensor, ...]  # the new state of every layer
+    attention: AttentionOutput
+    carry: Carry
+
+
+class RecurrentDecoder(Decoder):
+    """A stack of RNNs that attends to the source in the order of `[model.decoder] step_order`.
+
+    - `update-attend-generate` (Luong 2015): `s_t = RNN(y_{t-1}, s_{t-1})`, `c_t = attend(s_t)`;
+    - `attend-update-generate` (Bahdanau 2015): `c_t = attend(s_{t-1})`, `s_t = RNN([y_{t-1}; c_t], s_{t-1})`;
+    - `attend-generate-update` (Bahdanau's code): generate from `s_{t-1}` and `c_t`, then update with `y_t`;
+    - `conditional` (Nematus): `s' = GRU_1(y_{t-1}, s_{t-1})`, `c_t = attend(s')`, `s_t = GRU_2(c_t, s')`.
+
+    Without attention the source is the initial state (`source = "init"`, Sutskever 2014), or one vector that enters
+    every step (`source = "every-step"`, Cho 2014).
     """
 
     def __init__(self, config: ModelConfig, embedding: nn.Embedding, tied: bool) -> None:
@@ -40,22 +69,21 @@ class RecurrentDecoder(nn.Module):
         self.embedding = embedding
         self.dropout = Dropout(config.dropout)
         self.attention: Attention | None = None
-        word, hidden, wide = config.embedding, decoder.hidden, encoder_width(config)
-        context = {"attention": wide, "every-step": hidden, "init": 0}[decoder.source]
+        word, hidden, source = config.embedding, decoder.hidden, config.encoder_width
+        self.context_width = {"attention": source, "every-step": hidden, "init": 0}[decoder.source]
         if decoder.source == "attention":
-            self.attention = build_attention(config.attention, query=hidden, key=wide, site=CROSS)
-            context = hidden if config.attention.heads else wide
-        self.context_width = context
-        self.read_out = ReadOut(config, context, embedding.num_embeddings, embedding if tied else None)
-        self.start = Start(config)
-        if decoder.source == "every-step":
-            self.summary = nn.Linear(wide, hidden)
-            states = decoder.layers * (2 if decoder.kind == "lstm" else 1)
-            self.first_state = nn.Linear(hidden, hidden * states)
+            self.attention = build_attention(config.attention, query=hidden, key=source, site=CROSS)
+            self.context_width = hidden if config.attention.heads else source
+        self.read_out = ReadOut(config, self.context_width, embedding.num_embeddings, embedding if tied else None)
+        self.state_init = StateInit(config)
         assert decoder.kind in ("rnn", "gru", "lstm")
-        self.stack = Stack(
+        if decoder.source == "every-step":
+            self.summary = nn.Linear(source, hidden)
+            states = decoder.layers * (2 if decoder.kind == "lstm" else 1)
+            self.summary_to_state = nn.Linear(hidden, hidden * states)
+        self.rnn = RecurrentStack(
             decoder.kind,
-            self._input_width(word),
+            word if decoder.combine and self.attention is not None else word + self._feed_width(),
             hidden,
             decoder.layers,
             dropout=config.dropout,
@@ -65,273 +93,241 @@ class RecurrentDecoder(nn.Module):
         if decoder.gate:
             self.gate = nn.Linear(hidden, 1)
         if decoder.combine:
-            self.combine = nn.Linear(word + context, word)
+            self.combine = nn.Linear(word + self.context_width, word)
         if self.order == "conditional":
-            self.second = nn.GRU(context, hidden, batch_first=True)
+            self.second_gru = nn.GRU(self.context_width, hidden, batch_first=True)
+
+    def _feed_width(self) -> int:
+        """Return the width of what enters the RNN beside the word."""
+        if self.feeding == "attentional":
+            return self.read_out.projection_width
+        feeds_nothing = self.order in ("update-attend-generate", "conditional") and self.feeding == "none"
+        return 0 if feeds_nothing else self.context_width
 
     @property
     def order(self) -> str:
-        """Without attention there is nothing to order."""
-        return self.config.order if self.attention is not None else "none"
+        """The step order; "none" without attention."""
+        return self.config.step_order if self.attention is not None else "none"
 
     @property
-    def output(self) -> Output:
-        return self.read_out.output
+    def feeding(self) -> str:
+        """What of a step is fed into the next: "none", "context" or "attentional"; only Luong's order has a choice."""
+        return self.config.input_feeding if self.order == "update-attend-generate" else "none"
 
     @property
-    def mode(self) -> Mode | Literal["feed nothing"] | None:
-        """What of a look enters where, as the quick ways call it; None: they do not know this order."""
-        if self.order == "update-look-generate":
-            feeds: dict[str, Mode | Literal["feed nothing"]] = {
-                "none": "feed nothing",
-                "context": "feed context",
-                "attentional": "feed vector",
+    def step_mode(self) -> StepMode | Literal["feed-nothing"] | None:
+        """The name of the step order in fused operations; None if they do not support it."""
+        if self.order == "update-attend-generate":
+            modes: dict[str, StepMode | Literal["feed-nothing"]] = {
+                "none": "feed-nothing",
+                "context": "feed-context",
+                "attentional": "feed-attentional",
             }
-            return feeds[self.config.feed]
+            return modes[self.feeding]
         if self.order == "conditional":
             return "conditional"
-        return "look first" if self.order == "look-update-generate" else None
+        return "attend-first" if self.order == "attend-update-generate" else None
 
     @property
-    def parallel(self) -> bool:
-        if self.attention is None:
-            return True
-        free = self.order == "update-look-generate" and self.config.feed == "none"
-        return free and not self.attention.sequential
+    def feature_width(self) -> int:
+        return self.read_out.output.width
 
     @property
     def sites(self) -> tuple[Site, ...]:
         return () if self.attention is None else (self.attention.site,)
 
     @property
-    def alignment(self) -> str | None:
+    def alignment_site(self) -> str | None:
         return None if self.attention is None else CROSS
 
     @property
-    def shift(self) -> int:
-        """How many steps later a query has read the word a step writes (for alignments read by `shift`)."""
-        return {"update-look-generate": 1, "conditional": 1, "look-generate-update": 1}.get(self.order, 2)
+    def alignment_shift(self) -> int:
+        return {"update-attend-generate": 1, "conditional": 1, "attend-generate-update": 1}.get(self.order, 2)
 
-    def _input_width(self, word: int) -> int:
-        if self.config.source == "every-step":
-            return word + self.config.hidden
-        if self.attention is None or self.order == "conditional":
-            return word
-        if self.order == "update-look-generate":
-            fed = {"none": 0, "context": self.context_width}.get(self.config.feed)
-            return word + (self.read_out.inner_width if fed is None else fed)
-        return word if self.config.combine else word + self.context_width
-
-    def begin(self, read: Read) -> State:
-        """The state before the first word."""
-        if self.config.source == "every-step":
-            summary = torch.tanh(self.summary(read.hidden[-1]))
-            count = self.config.layers * self.stack.per_layer
-            cells = torch.tanh(self.first_state(summary)).chunk(count, dim=-1)
-            return State(cells=tuple(cells), fixed={SUMMARY: summary})
-        cells = self.start(read)
+    @property
+    def parallel(self) -> bool:
         if self.attention is None:
-            return State(cells=cells)
-        memory = self.attention.prepare(read.keys, read.keep, read.values)
-        state = State({CROSS: memory}, cells=cells, carry={CROSS: self.attention.start(memory)})
-        return state.moved(0, feed=self._first_feed(state))
+            return True
+        feeds_nothing = self.order == "update-attend-generate" and self.feeding == "none"
+        return feeds_nothing and not self.attention.sequential
+
+    def initial_state(self, encoder_output: EncoderOutput) -> State:
+        """Return `s_0`, the prepared source, and what is fed into the first step."""
+        if self.config.source == "every-step":  # c = tanh(V h_T), s_0 = tanh(V' c)
+            summary = torch.tanh(self.summary(encoder_output.hidden[-1]))
+            count = self.config.layers * self.rnn.states_per_layer
+            hidden = torch.tanh(self.summary_to_state(summary)).chunk(count, dim=-1)
+            return State(hidden=tuple(hidden), per_sentence={SUMMARY: summary})
+        hidden = self.state_init(encoder_output)
+        if self.attention is None:
+            return State(hidden=hidden)
+        memory = self.attention.prepare(encoder_output.keys, encoder_output.keep, encoder_output.values)
+        state = State({CROSS: memory}, hidden=hidden, carry={CROSS: self.attention.initial_carry(memory)})
+        return state.advance(0, input_feed=self._first_feed(state))
 
     def _first_feed(self, state: State) -> Tensor | None:
-        """What is fed into the first step: zeros, or the context that `s_0` would read."""
-        rows = state.cells[0]
-        if self.order == "look-generate-update":
-            return rows.new_zeros(len(rows), self.context_width)
-        if self.order != "update-look-generate" or self.config.feed == "none":
-            return None
-        if self.config.feed == "attentional":
-            return rows.new_zeros(len(rows), self.read_out.inner_width)
-        if self.config.feed_start == "zero":
-            return rows.new_zeros(len(rows), self.context_width)
-        assert self.attention is not None
-        context, _, _ = look_rows(self.attention, self.stack.top(state.cells)[:, None], state, CROSS)
-        return context[:, 0]
+        """Return what is fed into the first step: zeros, or the context of `s_0`."""
+        top = self.rnn.top(state.hidden)
+        if self.feeding == "attentional":
+            return top.new_zeros(len(top), self.read_out.projection_width)
+        if self.feeding == "context" and self.config.input_feeding_init == "attend":
+            context, _, _ = attend_rows(not_none(self.attention), top[:, None], state, CROSS)
+            return context[:, 0]
+        feeds_context = self.feeding == "context" or self.order == "attend-generate-update"
+        return top.new_zeros(len(top), self.context_width) if feeds_context else None
 
-    def write(self, state: State, ids: Int[Tensor, "row query"], watch: Watch) -> Stepped:
-        """Go on with these words: at once where nothing depends on the looks, else one by one."""
-        if not self.parallel and ids.shape[1] > 1:
-            plan = self._quick_plan(state, watch, ids.shape[1])
-            return (
-                one_by_one(self.write, state, ids, watch) if plan is None else self._quick(plan, state, ids)
-            )
+    def decode(self, state: State, ids: Int[Tensor, "row query"], hooks: Hooks) -> DecoderOutput:
         words = self.dropout(self.embedding(ids))
         if self.attention is None:
             return self._without_attention(state, words)
-        step = {
-            "update-look-generate": self._update_look_generate,
-            "look-update-generate": self._look_update_generate,
-            "look-generate-update": self._look_generate_update,
+        run_step = {
+            "update-attend-generate": self._update_attend,
+            "attend-update-generate": self._attend_update,
+            "attend-generate-update": self._delayed_update,
             "conditional": self._conditional,
         }[self.order]
-        return step(state, words, watch)
-
-    def _without_attention(self, state: State, words: Float[Tensor, "row query word"]) -> Stepped:
-        context = None
-        inputs = words
-        if SUMMARY in state.fixed:
-            summary = state.fixed[SUMMARY]
-            context = summary.repeat_interleave(len(words) // len(summary), dim=0)[:, None]
-            context = context.expand(-1, words.shape[1], -1)
-            inputs = torch.cat([words, context], dim=-1)
-        tops, cells = self.stack(inputs, state.cells)
-        said, _ = self.read_out(tops, context, words)
-        inner = {"state": tops} if context is None else {"state": tops, "context": context}
-        return Stepped(said, state.moved(words.shape[1], cells=cells), {}, inner, self.read_out.output)
-
-    def _update_look_generate(
-        self, state: State, words: Float[Tensor, "row query word"], watch: Watch
-    ) -> Stepped:
-        """Luong 2015: `s_t = RNN(emb(y_{t-1}) [; fed])`, `c_t = look(s_t)`, read out."""
-        inputs = words if state.feed is None else torch.cat([words, state.feed[:, None]], dim=-1)
-        tops, cells = self.stack(inputs, state.cells)
-        context, look, carry = self._look(tops, state, watch)
-        said, vector = self.read_out(tops, context, words)
+        step = run_step(state, words, hooks)
+        features, vector = self.read_out(step.states, step.context, words)
         feed = None
-        if self.config.feed != "none":
-            feed = (context if self.config.feed == "context" else must(vector))[:, -1]
-        return self._stepped(said, state, cells, look, carry, (tops, context), feed)
+        if self.order == "attend-generate-update" or self.feeding == "context":
+            feed = step.context[:, -1]
+        elif self.feeding == "attentional":
+            feed = not_none(vector)[:, -1]
+        return self._output(features, state, step, feed)
 
-    def _look_update_generate(
-        self, state: State, words: Float[Tensor, "row query word"], watch: Watch
-    ) -> Stepped:
-        """Bahdanau 2015 as printed: `c_t = look(s_{t-1})`, `s_t = RNN([emb(y_{t-1}); c_t])`, read out.
+    def _without_attention(self, state: State, words: Words) -> DecoderOutput:
+        inputs, summary = words, None
+        if SUMMARY in state.per_sentence:
+            summary = state.per_sentence[SUMMARY]
+            summary = summary.repeat_interleave(len(words) // len(summary), dim=0)[:, None]
+            summary = summary.expand(-1, words.shape[1], -1)
+            inputs = torch.cat([words, summary], dim=-1)
+        states, hidden = self.rnn(inputs, state.hidden)
+        features, _ = self.read_out(states, summary, words)
+        intermediates = {"state": states} if summary is None else {"state": states, "context": summary}
+        after = state.advance(words.shape[1], hidden=hidden)
+        return DecoderOutput(features, after, {}, intermediates, self.read_out.output)
 
-        With a gate (Xu 2015, section 4.2.1) what was read counts `sigmoid(w s_{t-1} + b)`.
+    def _update_attend(self, state: State, words: Words, hooks: Hooks) -> _Step:
+        """Luong 2015, §3: `s_t = RNN([y_{t-1}; fed], s_{t-1})`, `c_t = attend(s_t)`."""
+        inputs = words if state.input_feed is None else torch.cat([words, state.input_feed[:, None]], dim=-1)
+        states, hidden = self.rnn(inputs, state.hidden)
+        context, attention, carry = self._attend(states, state, hooks)
+        return _Step(states, context, hidden, attention, carry)
+
+    def _attend_update(self, state: State, words: Words, hooks: Hooks) -> _Step:
+        """Bahdanau 2015, eq. 4-6: `c_t = attend(s_{t-1})`, `s_t = RNN([y_{t-1}; c_t], s_{t-1})`.
+
+        With a gate, the context is multiplied by `sigmoid(w s_{t-1} + b)` (Xu 2015, §4.2.1).
         """
-        before = self.stack.top(state.cells)[:, None]
-        context, look, carry = self._look(before, state, watch)
+        query = self.rnn.top(state.hidden)[:, None]
+        context, attention, carry = self._attend(query, state, hooks)
         if self.config.gate:
-            context = torch.sigmoid(self.gate(before)) * context
+            context = torch.sigmoid(self.gate(query)) * context
         inputs = torch.cat([words, context], dim=-1)
         if self.config.combine:
             inputs = torch.tanh(self.combine(inputs))
-        tops, cells = self.stack(inputs, state.cells)
-        said, _ = self.read_out(tops, context, words)
-        return self._stepped(said, state, cells, look, carry, (tops, context))
+        states, hidden = self.rnn(inputs, state.hidden)
+        return _Step(states, context, hidden, attention, carry)
 
-    def _look_generate_update(
-        self, state: State, words: Float[Tensor, "row query word"], watch: Watch
-    ) -> Stepped:
-        """Bahdanau's released code: `p(y_t) = g(s_{t-1}, y_{t-1}, c_t)`, then `s_t = RNN([emb(y_t); c_t])`.
+    def _delayed_update(self, state: State, words: Words, hooks: Hooks) -> _Step:
+        """Bahdanau's released code: `p(y_t) = g(s_{t-1}, y_{t-1}, c_t)`, then `s_t = RNN([y_t; c_t], s_{t-1})`.
 
-        The word that moves the state is known only when the next step begins, so each step but the
-        first opens with the update of the one before.
+        The word `y_t` is known only when the next step begins, so each step but the first begins with the update of
+        the step before.
         """
-        cells = state.cells
-        if state.at > 0:
-            inputs = torch.cat([words, must(state.feed)[:, None]], dim=-1)
-            _, cells = self.stack(inputs, cells)
-        tops = self.stack.top(cells)[:, None]
-        context, look, carry = self._look(tops, state, watch)
-        said, _ = self.read_out(tops, context, words)
-        return self._stepped(said, state, cells, look, carry, (tops, context), context[:, -1])
+        hidden = state.hidden
+        if state.position > 0:
+            _, hidden = self.rnn(torch.cat([words, not_none(state.input_feed)[:, None]], dim=-1), hidden)
+        states = self.rnn.top(hidden)[:, None]
+        context, attention, carry = self._attend(states, state, hooks)
+        return _Step(states, context, hidden, attention, carry)
 
-    def _conditional(self, state: State, words: Float[Tensor, "row query word"], watch: Watch) -> Stepped:
-        """nmtpy, Nematus: `s' = GRU1(emb(y_{t-1}), s_{t-1})`, `c_t = look(s')`, `s_t = GRU2(c_t, s')`.
+    def _conditional(self, state: State, words: Words, hooks: Hooks) -> _Step:
+        """Nematus: `s' = GRU_1(y_{t-1}, s_{t-1})`, `c_t = attend(s')`, `s_t = GRU_2(c_t, s')`.
 
-        With several layers the look stands above the stack: its top state is `s'`.
+        With several layers, `s'` is the state of the top layer.
         """
-        between, cells = self.stack(words, state.cells)
-        context, look, carry = self._look(between, state, watch)
-        tops, last = self.second(context, between.transpose(0, 1).contiguous())
-        said, _ = self.read_out(tops, context, words)
-        cells = (*cells[:-1], last.squeeze(0))
-        return self._stepped(said, state, cells, look, carry, (tops, context))
+        between, hidden = self.rnn(words, state.hidden)
+        context, attention, carry = self._attend(between, state, hooks)
+        states, last = self.second_gru(context, between.transpose(0, 1).contiguous())
+        return _Step(states, context, (*hidden[:-1], last.squeeze(0)), attention, carry)
 
-    def _quick_plan(self, state: State, watch: Watch, steps: int) -> Plan | None:
-        """How `many_steps` would take them, if it can."""
-        attention, stack = self.attention, self.stack
-        kind = stack.kind
-        known = (
-            attention is not None
-            and attention.plain
-            and watch.edit is None
-            and watch.detail_at(CROSS) in (Detail.NONE, Detail.WEIGHTS)
-            and native.fits(*state.cells)
-            and not torch.is_autocast_enabled("cpu")
-            and not (stack.norms or stack.residual or self.config.combine)
-        )
-        if not known or kind == "rnn":
+    def _attend(self, query: Tensor, state: State, hooks: Hooks) -> tuple[Tensor, AttentionOutput, Carry]:
+        return attend_rows(not_none(self.attention), query, state, CROSS, hooks)
+
+    def _output(self, features: Tensor, state: State, step: _Step, feed: Tensor | None) -> DecoderOutput:
+        after = state.advance(features.shape[1], hidden=step.hidden, carry={CROSS: step.carry}, input_feed=feed)
+        intermediates = {"state": step.states, "context": step.context}
+        return DecoderOutput(features, after, {CROSS: step.attention}, intermediates, self.read_out.output)
+
+    def decode_steps(self, state: State, ids: Int[Tensor, "row query"], hooks: Hooks) -> DecoderOutput:
+        """Feed several tokens, by the fused operation if it supports this decoder."""
+        spec = self._fused_spec(state, hooks, ids.shape[1])
+        return super().decode_steps(state, ids, hooks) if spec is None else self._fused_steps(spec, state, ids)
+
+    def _fused_spec(self, state: State, hooks: Hooks, steps: int) -> DecoderSpec | None:
+        """Return what `fused_steps` is to compute; None if it does not support this decoder or these hooks."""
+        attention, rnn, mode = not_none(self.attention), self.rnn, self.step_mode
+        if mode is None or mode == "feed-nothing" or not fused_steps_support(attention, hooks, *state.hidden):
             return None
-        assert attention is not None
-        if isinstance(attention.score, Additive) and not isinstance(attention.score.query, nn.Linear):
-            return None  # in bytes
-        mode = self.mode
-        if mode is None or mode == "feed nothing":
+        if rnn.kind == "rnn" or rnn.norms or rnn.residual or self.config.combine:
             return None
-        tanh = self.read_out.kind == "tanh" and isinstance(self.read_out.inner, nn.Linear)
-        if mode == "feed vector" and not tanh:
+        tanh = self.read_out.kind == "tanh" and isinstance(self.read_out.projection, nn.Linear)
+        if mode == "feed-attentional" and not tanh:
             return None
-        alone = (kind, len(stack.layers)) == ("gru", 1)
-        if mode == "conditional" and not alone:
+        if mode == "conditional" and (rnn.kind != "gru" or len(rnn.layers) > 1):
             return None
-        dropped = []
-        if stack.dropout.training and stack.dropout.p > 0:
-            ones = state.cells[0].new_ones(steps, *state.cells[0].shape)
-            dropped = [stack.dropout(ones) for _ in range(len(stack.layers) - 1)]
+        masks: tuple[Tensor, ...] = ()
+        if kernels.drops(rnn.dropout.p, rnn.dropout.training):
+            ones = state.hidden[0].new_ones(steps, *state.hidden[0].shape)
+            masks = tuple(rnn.dropout(ones) for _ in range(len(rnn.layers) - 1))
         scale = attention.score.scale if isinstance(attention.score, Dot | General) else None
-        watched = watch.detail_at(CROSS) is Detail.WEIGHTS
-        return Plan(mode, kind, len(stack.layers), scale, watched, tuple(dropped))
+        record_weights = hooks.detail_at(CROSS) is Detail.WEIGHTS
+        return DecoderSpec(mode, rnn.kind, len(rnn.layers), scale, record_weights, masks)
 
-    def _quick(self, plan: Plan, state: State, ids: Int[Tensor, "row query"]) -> Stepped:
-        """All steps by `many_steps`; what words bring and what is read out are computed for all at once."""
-        attention, memory = self.attention, state.memory[CROSS]
-        assert attention is not None
+    def _fused_steps(self, spec: DecoderSpec, state: State, ids: Int[Tensor, "row query"]) -> DecoderOutput:
+        """Run all steps by `fused_steps`; input gates and read-outs are computed for all steps at once."""
+        memory, hidden = state.memory[CROSS], state.hidden
         words = self.dropout(self.embedding(ids))
-        (into, hidden, into_bias, hidden_bias), *above = (rnn.all_weights[0] for rnn in self.stack.layers)
-        bring, fed = into[:, : words.shape[-1]], into[:, words.shape[-1] :]
-        layers = [Layer(hidden, hidden_bias)]
-        layers += [Layer(hidden, bias, into, into_bias) for into, hidden, into_bias, bias in above]
-        weights = Weights(tuple(layers), fed)
-        if isinstance(attention.score, Additive):
-            weights = weights._replace(ask=attention.score.query.weight, v=attention.score.v)
-        if self.config.gate:
-            weights = weights._replace(gate=self.gate.weight, gate_bias=self.gate.bias)
-        if plan.mode == "feed vector":
-            weights = weights._replace(mix=self.read_out.inner.weight)
-        elif plan.mode == "conditional":
-            fed, hidden, fed_bias, hidden_bias = self.second.all_weights[0]
-            weights = weights._replace(fed=None, second=Layer(hidden, hidden_bias, fed, fed_bias))
-        start = state.cells
-        written = many_steps(
-            plan,
-            nn.functional.linear(words, bring, into_bias),
-            start,
-            start[0].new_zeros(len(start[0]), 0) if state.feed is None else state.feed,
+        input_weight, _, input_bias, _ = self.rnn.layers[0].all_weights[0]
+        no_feed = hidden[0].new_zeros(len(hidden[0]), 0)
+        output = fused_steps(
+            spec,
+            nn.functional.linear(words, input_weight[:, : words.shape[-1]], input_bias),
+            hidden,
+            no_feed if state.input_feed is None else state.input_feed,
             memory.keys[:, :, 0],
             memory.values[:, :, 0],
             memory.keep,
-            weights,
+            self._fused_weights(spec, words.shape[-1]),
         )
-        states, contexts, vectors, looked, last = written
         feed = None
-        if plan.mode == "feed vector":
-            said, feed = self.read_out.dropout(vectors), vectors[:, -1]
+        if spec.mode == "feed-attentional":
+            features, feed = self.read_out.dropout(output.vectors), output.vectors[:, -1]
         else:
-            said, _ = self.read_out(states, contexts, words)
-            feed = contexts[:, -1] if plan.mode == "feed context" else None
+            features, _ = self.read_out(output.states, output.contexts, words)
+            feed = output.contexts[:, -1] if spec.mode == "feed-context" else None
+        attention = AttentionOutput(weights=None if output.weights is None else output.weights[:, :, None])
         carry = state.carry.get(CROSS, EMPTY)
-        look = Look(None if looked is None else looked[:, :, None])
-        return self._stepped(said, state, last, look, carry, (states, contexts), feed)
+        return self._output(
+            features, state, _Step(output.states, output.contexts, output.final, attention, carry), feed
+        )
 
-    def _look(self, query: Tensor, state: State, watch: Watch) -> tuple[Tensor, Look, Carry]:
-        assert self.attention is not None
-        return look_rows(self.attention, query, state, CROSS, watch)
-
-    def _stepped(
-        self,
-        said: Tensor,
-        state: State,
-        cells: tuple[Tensor, ...],
-        look: Look,
-        carry: Carry,
-        given: tuple[Tensor, Tensor],
-        feed: Tensor | None = None,
-    ) -> Stepped:
-        after = state.moved(said.shape[1], cells=cells, carry={CROSS: carry}, feed=feed)
-        inner = dict(zip(("state", "context"), given, strict=True))  # what the read-out was given
-        return Stepped(said, after, {CROSS: look}, inner, self.read_out.output)
+    def _fused_weights(self, spec: DecoderSpec, word: int) -> DecoderWeights:
+        """Return the weights of the recurrence; `word` is the width of the word vectors."""
+        (input, hidden, _, hidden_bias), *upper = (rnn.all_weights[0] for rnn in self.rnn.layers)
+        layers = [CellWeights(hidden, hidden_bias)]
+        layers += [CellWeights(h, h_bias, i, i_bias) for i, h, i_bias, h_bias in upper]
+        weights = DecoderWeights(tuple(layers), input_feed=input[:, word:])
+        score = not_none(self.attention).score
+        if isinstance(score, Additive):
+            weights = weights._replace(query=score.query.weight, v=score.v)
+        if self.config.gate:
+            weights = weights._replace(gate=self.gate.weight, gate_bias=self.gate.bias)
+        if spec.mode == "feed-attentional":
+            weights = weights._replace(attentional=self.read_out.projection.weight)
+        elif spec.mode == "conditional":
+            i, h, i_bias, h_bias = self.second_gru.all_weights[0]
+            weights = weights._replace(input_feed=None, second=CellWeights(h, h_bias, i, i_bias))
+        return weights

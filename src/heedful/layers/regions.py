@@ -1,4 +1,4 @@
-"""What reads pictures: a vector for each region, projected where widths differ."""
+"""The encoder of images: one vector per region of a backbone's feature map."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from torch import Tensor, nn
 
 from heedful.config import ModelConfig
 from heedful.layers.embedding import Positions
-from heedful.layers.state import Read
+from heedful.layers.state import EncoderOutput
 
 
 class RegionEncoder(nn.Module):
-    """A backbone's map as it is, or projected to another width; its mean stands for the whole picture.
+    """The regions of a feature map, projected if the widths differ; their mean is the final state.
 
-    With `places`, each region's vector also tells where in the picture it is.
+    With `region_embedding`, a learned position embedding is added to each region.
     """
 
-    def __init__(self, config: ModelConfig, given: int) -> None:
+    def __init__(self, config: ModelConfig, width: int) -> None:
         super().__init__()
-        wanted = config.encoder.hidden
-        self.into = nn.Identity() if given == wanted else nn.Linear(given, wanted)
-        self.places = (
-            Positions("learned", wanted, config.encoder.max_positions)
-            if config.encoder.places
+        hidden = config.encoder.hidden
+        self.input_projection = nn.Identity() if width == hidden else nn.Linear(width, hidden)
+        self.region_embedding = (
+            Positions("learned", hidden, config.encoder.max_positions)
+            if config.encoder.region_embedding
             else nn.Identity()
         )
 
-    def forward(self, vectors: Float[Tensor, "batch key width"], keep: Bool[Tensor, "batch key"]) -> Read:
-        regions = self.places(self.into(vectors))
-        read = Read(regions, regions, keep)
-        whole = read.mean()
-        return read._replace(hidden=(whole,), cells=(whole,))
+    def forward(self, vectors: Float[Tensor, "batch key width"], keep: Bool[Tensor, "batch key"]) -> EncoderOutput:
+        regions = self.region_embedding(self.input_projection(vectors))
+        output = EncoderOutput(regions, regions, keep)
+        mean = output.mean()
+        return output._replace(hidden=(mean,), cells=(mean,))

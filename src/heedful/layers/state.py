@@ -1,4 +1,4 @@
-"""Where a generation stands, and what one step of it gives."""
+"""Outputs of encoders and decoders, and the state that a decoder carries from step to step."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
-from heedful.attention import EMPTY, PLAIN, Attention, Carry, Look, Memory, Watch
-from heedful.layers.modules import must
+from heedful.attention import EMPTY, NO_HOOKS, Attention, AttentionOutput, Carry, Hooks, Memory
+from heedful.optional import not_none
 
 
-class Read(NamedTuple):
-    """What an encoder gives: for every position what is compared and what is read, and its last states.
+class EncoderOutput(NamedTuple):
+    """The output of an encoder: keys and values for attention, and the final recurrent states.
 
-    `hidden` and `cells` hold the final states of every layer, directions side by side; they are empty
-    where an encoder has none (`cells` where it is no LSTM). `tapes`: what an LSTMN wrote, by site.
+    `hidden` and `cells` hold the final states of every layer, directions concatenated; they are empty for
+    encoders without recurrence (`cells` also for GRUs and plain RNNs). `tapes` holds the memories that an LSTMN
+    wrote, by site.
     """
 
     keys: Float[Tensor, "batch key width"]
@@ -27,200 +28,222 @@ class Read(NamedTuple):
     keep: Bool[Tensor, "batch key"]
     hidden: tuple[Float[Tensor, "batch state"], ...] = ()
     cells: tuple[Float[Tensor, "batch state"], ...] = ()
-    looks: Mapping[str, Look] = MappingProxyType({})
+    attentions: Mapping[str, AttentionOutput] = MappingProxyType({})
     tapes: Mapping[str, Memory] = MappingProxyType({})
 
     def mean(self) -> Float[Tensor, "batch width"]:
-        """The mean over real positions; zeros for a sentence without any."""
+        """Return the mean key over the positions of `keep`; zeros for a sentence without any."""
         weights = self.keep.to(self.keys.dtype) / self.keep.sum(dim=1, keepdim=True).clamp_min(1)
         return torch.einsum("bk,bkd->bd", weights, self.keys)
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Rows are hypotheses, `beam` of them to a sentence, side by side; memories are per sentence.
+    """The state of a decoder between two steps.
 
-    `cache` holds what each row itself has written (keys and values, or inputs of a convolution),
-    `cells` the recurrent states, `feed` what of the last step enters the next.
+    A row is a hypothesis: each sentence has `beam` consecutive rows. What depends on the source alone (`memory`,
+    `per_sentence`) is held once per sentence, everything else once per row.
     """
 
-    memory: Mapping[str, Memory] = field(default_factory=dict)
-    cache: Mapping[str, Memory] = field(default_factory=dict)
-    cells: tuple[Tensor, ...] = ()  # (row, ...)
-    feed: Tensor | None = None  # (row, width)
-    carry: Mapping[str, Carry] = field(default_factory=dict)
-    fixed: Mapping[str, Tensor] = field(default_factory=dict)  # per sentence: the one vector
-    at: int = 0  # the step to come; all rows march together
+    memory: Mapping[str, Memory] = field(default_factory=dict)  # by site: the encoded source
+    cache: Mapping[str, Memory] = field(default_factory=dict)  # by site: keys and values of earlier target tokens
+    hidden: tuple[Tensor, ...] = ()  # (row, ...): recurrent states, or what a decoder remembers of earlier inputs
+    input_feed: Tensor | None = None  # (row, width): the part of the last step's output that enters the next step
+    carry: Mapping[str, Carry] = field(default_factory=dict)  # by site: what attention carries between steps
+    per_sentence: Mapping[str, Tensor] = field(default_factory=dict)  # further tensors, (sentence, ...)
+    position: int = 0  # of the next target token, the same for all rows
 
-    def select(
-        self, rows: Int[Tensor, "row"], sentences: Int[Tensor, "kept"] | None = None, beam: int = 1
-    ) -> State:
-        """These rows only, in this order. `sentences` says which sentences stay when some have left.
+    def select(self, rows: Int[Tensor, "row"], sentences: Int[Tensor, "kept"] | None = None, beam: int = 1) -> State:
+        """Return the state of the given rows, in that order.
 
-        `beam` is the number of rows a sentence has from now on; rows of one sentence stay side by side.
+        `sentences` are the sentences that remain, None for all of them. `beam` is the number of rows per sentence
+        in the result; rows of one sentence must be consecutive.
         """
-        memory, fixed = self.memory, self.fixed
+        memory, per_sentence = self.memory, self.per_sentence
         if sentences is not None:
             memory = {site: m.select(sentences) for site, m in memory.items()}
-            fixed = {name: f[sentences] for name, f in fixed.items()}
+            per_sentence = {name: t[sentences] for name, t in per_sentence.items()}
         return State(
             memory,
             {site: m.select(rows) for site, m in self.cache.items()},
-            tuple(cell[rows] for cell in self.cells),
-            None if self.feed is None else self.feed[rows],
-            {site: _rows_of(carry, rows, beam) for site, carry in self.carry.items()},
-            fixed,
-            self.at,
+            tuple(h[rows] for h in self.hidden),
+            None if self.input_feed is None else self.input_feed[rows],
+            {site: _select_carry(carry, rows, beam) for site, carry in self.carry.items()},
+            per_sentence,
+            self.position,
         )
 
-    def widened(self, beam: int) -> State:
-        """Every row `beam` times; what belongs to sentences is not repeated."""
+    def expand_to_beam(self, beam: int) -> State:
+        """Repeat every row `beam` times; what is held per sentence is not repeated."""
         count = next(len(t) for t in self._row_tensors())
         rows = torch.arange(count).repeat_interleave(beam)
         return self.select(rows, beam=beam)
 
     def _row_tensors(self) -> list[Tensor]:
         caches = [m.keep for m in self.cache.values()]
-        return [*self.cells, *caches, *([self.feed] if self.feed is not None else [])]
+        return [*self.hidden, *caches, *([self.input_feed] if self.input_feed is not None else [])]
 
-    def moved(self, steps: int, **changes: object) -> State:
-        return replace(self, at=self.at + steps, **changes)  # type: ignore[arg-type]
+    def advance(self, steps: int, **changes: object) -> State:
+        """Return the state `steps` positions further, with the given fields replaced."""
+        return replace(self, position=self.position + steps, **changes)  # type: ignore[arg-type]
 
 
-def _rows_of(carry: Carry, rows: Tensor, beam: int) -> Carry:
-    """A carry is (sentence, row of the sentence, ...); flatten, choose, fold again."""
+def _select_carry(carry: Carry, rows: Tensor, beam: int) -> Carry:
+    """Select rows of a carry, whose tensors are (sentence, beam, ...)."""
     return {name: t.flatten(0, 1)[rows].view(-1, beam, *t.shape[2:]) for name, t in carry.items()}
 
 
-COPY = "copy"  # the site of a pointer
-IDS = "source ids"  # what can be copied, per sentence
+COPY = "copy"  # the site of the pointer's attention
+SOURCE_IDS = "source ids"  # the key of `State.per_sentence` that holds the tokens a pointer can copy
 
 
-class Copied(NamedTuple):
-    """Where steps point, the gate between making (below 0) and copying, and what stands there."""
+class PointerOutput(NamedTuple):
+    """The output of the copy mechanism (See 2017): attention weights over the source, and the gate's logit.
+
+    `sigmoid(gate)` is the probability of copying, `ids` are the source tokens.
+    """
 
     weights: Float[Tensor, "row query key"]
     gate: Float[Tensor, "row query"]
     ids: Int[Tensor, "row key"]
 
-    def mixed(self, scores: Float[Tensor, "row query vocab"]) -> Float[Tensor, "row query vocab"]:
-        """The log-probabilities of words that are made by these scores or copied."""
-        made = scores.softmax(dim=-1) * torch.sigmoid(-self.gate)[..., None]
+    def mix(self, logits: Float[Tensor, "row query vocab"]) -> Float[Tensor, "row query vocab"]:
+        """Return the log-probabilities of the mixture of generating and copying (See 2017, eq. 9)."""
+        generated = logits.softmax(dim=-1) * torch.sigmoid(-self.gate)[..., None]
         ids = self.ids[:, None].expand_as(self.weights)
-        both = made.scatter_add(-1, ids, self.weights * torch.sigmoid(self.gate)[..., None])
-        return both.clamp_min(torch.finfo(both.dtype).tiny).log()
+        mixture = generated.scatter_add(-1, ids, self.weights * torch.sigmoid(self.gate)[..., None])
+        return mixture.clamp_min(torch.finfo(mixture.dtype).tiny).log()
 
 
-def as_it_is(said: Tensor) -> Tensor:
-    """The output of whatever gives its logits itself."""
-    return said
+def identity_output(features: Tensor) -> Tensor:
+    """The output layer of models whose features are the logits themselves."""
+    return features
 
 
-class Stepped(NamedTuple):
-    """What steps give: what scores the next words, the state after them, looks by site, what was in between.
+class DecoderOutput(NamedTuple):
+    """The output of one or more decoder steps, and the state after them.
 
-    `logits` is the last matrix times `said` (where words can be copied, log-probabilities that count it in).
-    It is the largest product of most models, and computed only
-    where it is asked for: training wants it for real positions alone, in pieces.
+    `features` are the inputs of the output layer, `intermediates` the tensors of the last layer that traces record.
+    `logits` is computed on access: it is the largest product of most models, and training computes it in chunks and
+    only for real positions.
     """
 
-    said: Float[Tensor, "row query width"]
+    features: Float[Tensor, "row query width"]
     state: State
-    looks: Mapping[str, Look]
-    inner: Mapping[str, Tensor] = MappingProxyType({})
-    output: Callable[[Tensor], Tensor] = as_it_is
-    copied: Copied | None = None
+    attentions: Mapping[str, AttentionOutput]
+    intermediates: Mapping[str, Tensor] = MappingProxyType({})
+    output: Callable[[Tensor], Tensor] = identity_output
+    pointer: PointerOutput | None = None
 
     @property
     def logits(self) -> Float[Tensor, "row query vocab"]:
-        scores = self.output(self.said)
-        return scores if self.copied is None else self.copied.mixed(scores)
+        """The output layer applied to `features`; with a pointer, log-probabilities of the mixture."""
+        logits = self.output(self.features)
+        return logits if self.pointer is None else self.pointer.mix(logits)
 
 
-def look_rows(
+def attend_rows(
     attention: Attention,
     query: Float[Tensor, "row query width"],
     state: State,
     site: str,
-    watch: Watch = PLAIN,
-) -> tuple[Float[Tensor, "row query out"], Look, Carry]:
-    """Look with every row at its own sentence's memory: rows of a sentence lie on the query axis."""
+    hooks: Hooks = NO_HOOKS,
+) -> tuple[Float[Tensor, "row query out"], AttentionOutput, Carry]:
+    """Attend with every row to the memory of its sentence; return the context, the output and the new carry.
+
+    The rows of a sentence share its memory by lying on the query axis.
+    """
     memory = state.memory[site]
     rows, steps, _ = query.shape
     sentences = len(memory.keep)
     folded = query.reshape(sentences, -1, query.shape[-1])
-    at = (state.at + torch.arange(steps, device=query.device)).repeat(rows // max(sentences, 1))
-    context, look, carry = attention.look(
+    positions = (state.position + torch.arange(steps, device=query.device)).repeat(rows // max(sentences, 1))
+    output, carry = attention(
         folded,
         memory,
-        at=at.expand(sentences, -1),
+        positions=positions.expand(sentences, -1),
         carry=state.carry.get(site, EMPTY),
-        watch=watch,
+        hooks=hooks,
     )
-    return context.reshape(rows, steps, -1), _unfolded(look, rows, steps), carry
+    output = _unfolded(output, rows, steps)
+    return not_none(output.context), output, carry
 
 
-def _unfolded(look: Look, rows: int, steps: int) -> Look:
-    """A look of (sentence, row x step) as one of (row, step)."""
+def _unfolded(output: AttentionOutput, rows: int, steps: int) -> AttentionOutput:
+    """Reshape the query axis of an output from (sentence, row x step) to (row, step)."""
 
     def unfold(t: Tensor) -> Tensor:
         return t.reshape(rows, steps, *t.shape[2:])
 
-    return _over(look, unfold)
+    return map_tensors(output, unfold)
 
 
-def _over(look: Look, change: Callable[[Tensor], Tensor]) -> Look:
-    """Every tensor of a look, changed."""
-    weights, scores, query, context = (
-        None if t is None else change(t) for t in (look.weights, look.scores, look.query, look.context)
+def map_tensors(output: AttentionOutput, function: Callable[[Tensor], Tensor]) -> AttentionOutput:
+    """Apply a function to every tensor of an output."""
+    context, weights, scores, query, head_contexts = (
+        None if t is None else function(t)
+        for t in (output.context, output.weights, output.scores, output.query, output.head_contexts)
     )
-    return Look(weights, scores, {name: change(t) for name, t in look.extra.items()}, query, context)
+    extras = {name: function(t) for name, t in output.extras.items()}
+    return AttentionOutput(context, weights, scores, extras, query, head_contexts)
 
 
-def side_by_side(looks: list[Look]) -> Look:
-    """The looks of single steps as one look with all of them on the query axis."""
-    first = looks[0]
+def concat_steps(attentions: list[AttentionOutput]) -> AttentionOutput:
+    """Join the outputs of single steps on the query axis.
 
-    def joined(name: str) -> Tensor | None:
+    Each step of self-attention has one more key than the step before: missing keys get zeros.
+    """
+    first, last = attentions[0], attentions[-1]
+
+    def join(name: str) -> Tensor | None:
         if getattr(first, name) is None:
             return None
-        return torch.cat([must(getattr(look, name)) for look in looks], dim=1)
+        tensors = [not_none(getattr(output, name)) for output in attentions]
+        if name in ("weights", "scores"):
+            width = getattr(last, name).shape[-1]
+            tensors = [nn.functional.pad(t, (0, width - t.shape[-1])) for t in tensors]
+        return torch.cat(tensors, dim=1)
 
-    extra = {name: torch.cat([look.extra[name] for look in looks], dim=1) for name in first.extra}
-    return Look(joined("weights"), joined("scores"), extra, joined("query"), joined("context"))
+    return AttentionOutput(
+        join("context"),
+        join("weights"),
+        join("scores"),
+        {name: torch.cat([output.extras[name] for output in attentions], dim=1) for name in first.extras},
+        join("query"),
+        join("head_contexts"),
+    )
 
 
-def one_by_one(
-    write: Callable[[State, Tensor, Watch], Stepped],
+def step_loop(
+    decoder: Callable[[State, Tensor, Hooks], DecoderOutput],
     state: State,
     ids: Int[Tensor, "row query"],
-    watch: Watch,
-) -> Stepped:
-    """The same words one step after another, where each step depends on what the one before read."""
-    steps: list[Stepped] = []
+    hooks: Hooks,
+) -> DecoderOutput:
+    """Run a decoder one token at a time: each step depends on the attention of the step before."""
+    steps: list[DecoderOutput] = []
     for t in range(ids.shape[1]):
-        steps.append(write(state, ids[:, t : t + 1], watch))
+        steps.append(decoder(state, ids[:, t : t + 1], hooks))
         state = steps[-1].state
     return join_steps(steps)
 
 
-def join_steps(steps: list[Stepped]) -> Stepped:
-    """Single steps as one record of all of them."""
+def join_steps(steps: list[DecoderOutput]) -> DecoderOutput:
+    """Join the outputs of single steps into one."""
     if len(steps) == 1:
         return steps[0]
-    return Stepped(
-        torch.cat([s.said for s in steps], dim=1),
+    return DecoderOutput(
+        torch.cat([s.features for s in steps], dim=1),
         steps[-1].state,
-        {site: side_by_side([s.looks[site] for s in steps]) for site in steps[0].looks},
-        {name: torch.cat([s.inner[name] for s in steps], dim=1) for name in steps[0].inner},
+        {site: concat_steps([s.attentions[site] for s in steps]) for site in steps[0].attentions},
+        {name: torch.cat([s.intermediates[name] for s in steps], dim=1) for name in steps[0].intermediates},
         steps[0].output,
-        _copied_in_all(steps),
+        _join_pointers([s.pointer for s in steps if s.pointer is not None]),
     )
 
 
-def _copied_in_all(steps: list[Stepped]) -> Copied | None:
-    copied = [s.copied for s in steps if s.copied is not None]
-    if not copied:
+def _join_pointers(steps: list[PointerOutput]) -> PointerOutput | None:
+    if not steps:
         return None
-    weights, gates = (torch.cat([c[i] for c in copied], dim=1) for i in (0, 1))
-    return Copied(weights, gates, copied[0].ids)
+    weights, gates = (torch.cat([s[i] for s in steps], dim=1) for i in (0, 1))
+    return PointerOutput(weights, gates, steps[0].ids)

@@ -1,4 +1,4 @@
-"""Transformer encoder and decoder (Vaswani 2017): every attention a site that can be watched and edited."""
+"""Transformer encoder and decoder (Vaswani 2017); every attention is a site that hooks can record and edit."""
 
 from __future__ import annotations
 
@@ -8,105 +8,112 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from heedful.attention import Attention, Heads, Look, Memory, ScaledDot, Watch, causal
-from heedful.config import DecoderConfig, EncoderConfig, ModelConfig, ReaderConfig
-from heedful.config.model import encoder_width
+from heedful.attention import Attention, AttentionOutput, Heads, Hooks, Memory, ScaledDot, causal
+from heedful.config import DecoderConfig, EncoderConfig, LanguageModelConfig, ModelConfig
+from heedful.layers.decoder import Decoder
 from heedful.layers.dropout import Dropout
 from heedful.layers.embedding import Positions
-from heedful.layers.modules import Modules
+from heedful.layers.modules import TypedModuleList
 from heedful.layers.readout import Output
-from heedful.layers.state import Read, State, Stepped, look_rows
-from heedful.record import Kind, Site
+from heedful.layers.state import DecoderOutput, EncoderOutput, State, attend_rows
+from heedful.optional import not_none
+from heedful.trace.schema import Site, SiteKind
 
-Wide = Float[Tensor, "row query width"]
+Sequence = Float[Tensor, "row query width"]
 
 
-def multi_head(heads: int, width: int, key: int, dropout: float, site: str, kind: Kind) -> Attention:
-    parts = Heads(heads, width, query=width, key=key)
-    return Attention(
-        ScaledDot(parts.per_head, parts.per_head), heads=parts, dropout=dropout, site=site, kind=kind
-    )
+def multi_head_attention(heads: int, width: int, key: int, dropout: float, site: str, kind: SiteKind) -> Attention:
+    """Build scaled dot-product attention with several heads (Vaswani 2017, §3.2)."""
+    projections = Heads(heads, width, query=width, key=key)
+    score = ScaledDot(projections.per_head, projections.per_head)
+    return Attention(score, heads=projections, dropout=dropout, site=site, kind=kind)
 
 
 class FeedForward(nn.Sequential):
-    """`W_2 relu(W_1 x)`, position by position."""
+    """`W_2 relu(W_1 x)` at every position (Vaswani 2017, eq. 2)."""
 
-    def __init__(self, width: int, inner: int, dropout: float) -> None:
-        super().__init__(nn.Linear(width, inner), nn.ReLU(), Dropout(dropout), nn.Linear(inner, width))
+    def __init__(self, width: int, hidden: int, dropout: float) -> None:
+        super().__init__(nn.Linear(width, hidden), nn.ReLU(), Dropout(dropout), nn.Linear(hidden, width))
 
 
 class Residual(nn.Module):
-    """A part with its norm: `x + part(norm(x))` (pre) or `norm(x + part(x))` (post)."""
+    """The residual connection around a sublayer: `x + f(norm(x))` (pre-norm) or `norm(x + f(x))` (post-norm).
 
-    def __init__(self, width: int, pre: bool, dropout: float, epsilon: float = 1e-5) -> None:
+    The sublayer is applied between `normalize_input` and `add`.
+    """
+
+    def __init__(self, width: int, pre_norm: bool, dropout: float, epsilon: float = 1e-5) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(width, eps=epsilon)
-        self.pre = pre
+        self.pre_norm = pre_norm
         self.dropout = Dropout(dropout)
 
-    def before(self, x: Wide) -> Wide:
-        normed: Tensor = self.norm(x) if self.pre else x
-        return normed
+    def normalize_input(self, x: Sequence) -> Sequence:
+        normalized: Tensor = self.norm(x) if self.pre_norm else x
+        return normalized
 
-    def after(self, x: Wide, part: Wide) -> Wide:
-        summed = x + self.dropout(part)
-        normed: Tensor = summed if self.pre else self.norm(summed)
-        return normed
+    def add(self, x: Sequence, sublayer_output: Sequence) -> Sequence:
+        total = x + self.dropout(sublayer_output)
+        normalized: Tensor = total if self.pre_norm else self.norm(total)
+        return normalized
 
 
-class Layer(nn.Module):
-    """Self-attention and a feed-forward part."""
+class EncoderLayer(nn.Module):
+    """Self-attention and a feed-forward network."""
 
-    def __init__(
-        self, config: EncoderConfig | DecoderConfig | ReaderConfig, dropout: float, name: str
-    ) -> None:
+    def __init__(self, config: EncoderConfig | DecoderConfig | LanguageModelConfig, dropout: float, name: str) -> None:
         super().__init__()
-        width, pre, inner = config.hidden, config.norm == "pre", config.inner_dropout * dropout
+        width, pre_norm, inner_dropout = config.hidden, config.norm == "pre", config.inner_dropout * dropout
         self.self_site = f"{name}.self"
-        self.self_attention = multi_head(config.heads, width, width, inner, self.self_site, "self")
-        self.around_self = Residual(width, pre, dropout, config.epsilon)
-        self.feed_forward = FeedForward(width, config.feedforward, inner)
-        self.around_feed = Residual(width, pre, dropout, config.epsilon)
+        self.self_attention = multi_head_attention(config.heads, width, width, inner_dropout, self.self_site, "self")
+        self.self_residual = Residual(width, pre_norm, dropout, config.norm_epsilon)
+        self.feed_forward = FeedForward(width, config.feedforward, inner_dropout)
+        self.feed_forward_residual = Residual(width, pre_norm, dropout, config.norm_epsilon)
 
-    def read(
-        self, x: Wide, keep: Bool[Tensor, "batch key"], watch: Watch, allow: Tensor | None = None
-    ) -> tuple[Wide, Look]:
-        """Positions read one another (those that `allow` lets each read), then the feed-forward part."""
-        given = self.around_self.before(x)
-        memory = self.self_attention.prepare(given, keep)
-        part, look, _ = self.self_attention.look(given, memory, allow=allow, watch=watch)
-        return self.feed(self.around_self.after(x, part)), look
+    def forward(
+        self,
+        x: Sequence,
+        keep: Bool[Tensor, "batch key"],
+        hooks: Hooks,
+        allowed: Bool[Tensor, "#batch #query key"] | None = None,
+    ) -> tuple[Sequence, AttentionOutput]:
+        """Attend from every position to those of `keep` (and of `allowed`, such as a causal mask)."""
+        queries = self.self_residual.normalize_input(x)
+        memory = self.self_attention.prepare(queries, keep)
+        output, _ = self.self_attention(queries, memory, allowed=allowed, hooks=hooks)
+        return self.apply_feed_forward(self.self_residual.add(x, not_none(output.context))), output
 
-    def feed(self, x: Wide) -> Wide:
-        return self.around_feed.after(x, self.feed_forward(self.around_feed.before(x)))
+    def apply_feed_forward(self, x: Sequence) -> Sequence:
+        residual = self.feed_forward_residual
+        return residual.add(x, self.feed_forward(residual.normalize_input(x)))
 
 
-class DecoderLayer(Layer):
-    """A look at the source between the two."""
+class DecoderLayer(EncoderLayer):
+    """Self-attention, attention to the source, and a feed-forward network."""
 
-    def __init__(self, config: DecoderConfig, dropout: float, name: str, source: int) -> None:
+    def __init__(self, config: DecoderConfig, dropout: float, name: str, source_width: int) -> None:
         super().__init__(config, dropout, name)
+        width, inner_dropout = config.hidden, config.inner_dropout * dropout
         self.cross_site = f"{name}.cross"
-        inner = config.inner_dropout * dropout
-        self.cross_attention = multi_head(
-            config.heads, config.hidden, source, inner, self.cross_site, "cross"
+        self.cross_attention = multi_head_attention(
+            config.heads, width, source_width, inner_dropout, self.cross_site, "cross"
         )
-        self.around_cross = Residual(config.hidden, config.norm == "pre", dropout, config.epsilon)
+        self.cross_residual = Residual(width, config.norm == "pre", dropout, config.norm_epsilon)
 
 
 class TransformerEncoder(nn.Module):
-    """Every position reads every other, layer by layer; pre-norm ends with a norm of its own."""
+    """A stack of `EncoderLayer`s; with pre-norm a final layer norm follows."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         encoder = config.encoder
         self.width = encoder.hidden
-        self.into = _entrance(config.embedding, encoder.hidden)
+        self.input_projection = _projection(config.embedding, encoder.hidden)
         self.positions = Positions(encoder.positions, encoder.hidden, encoder.max_positions)
-        self.layers = Modules(
-            Layer(encoder, config.dropout, f"enc.{depth}") for depth in range(encoder.layers)
+        self.layers = TypedModuleList(
+            EncoderLayer(encoder, config.dropout, f"enc.{depth}") for depth in range(encoder.layers)
         )
-        self.last_norm = _last_norm(encoder)
+        self.final_norm = final_norm(encoder)
         self.dropout = Dropout(config.dropout)
 
     @property
@@ -114,94 +121,94 @@ class TransformerEncoder(nn.Module):
         return tuple(layer.self_attention.site for layer in self.layers)
 
     def forward(
-        self, inputs: Float[Tensor, "batch key input"], keep: Bool[Tensor, "batch key"], watch: Watch
-    ) -> Read:
-        x = self.dropout(self.positions(self.into(inputs) * math.sqrt(self.width)))
-        looks: dict[str, Look] = {}
+        self, inputs: Float[Tensor, "batch key input"], keep: Bool[Tensor, "batch key"], hooks: Hooks
+    ) -> EncoderOutput:
+        x = self.dropout(self.positions(self.input_projection(inputs) * math.sqrt(self.width)))
+        attentions: dict[str, AttentionOutput] = {}
         for layer in self.layers:
-            x, looks[layer.self_site] = layer.read(x, keep, watch)
-        x = self.last_norm(x)
-        return Read(x, x, keep, looks=looks)
+            x, attentions[layer.self_site] = layer(x, keep, hooks)
+        x = self.final_norm(x)
+        return EncoderOutput(x, x, keep, attentions=attentions)
 
 
-class TransformerDecoder(nn.Module):
-    """Writes any number of given words at once under a causal mask; keys and values are cached."""
+class TransformerDecoder(Decoder):
+    """A stack of `DecoderLayer`s under a causal mask; keys and values of earlier tokens are cached."""
 
     def __init__(self, config: ModelConfig, embedding: nn.Embedding, tied: bool) -> None:
         super().__init__()
         decoder = config.decoder
         self.width = decoder.hidden
         self.embedding = embedding
-        self.into = _entrance(config.embedding, decoder.hidden)
+        self.input_projection = _projection(config.embedding, decoder.hidden)
         self.positions = Positions(decoder.positions, decoder.hidden, decoder.max_positions)
-        source = encoder_width(config)
-        self.layers = Modules(
-            DecoderLayer(decoder, config.dropout, f"dec.{depth}", source) for depth in range(decoder.layers)
+        self.layers = TypedModuleList(
+            DecoderLayer(decoder, config.dropout, f"dec.{depth}", config.encoder_width)
+            for depth in range(decoder.layers)
         )
-        self.last_norm = _last_norm(decoder)
+        self.final_norm = final_norm(decoder)
         self.dropout = Dropout(config.dropout)
         width = config.embedding if tied else decoder.hidden
-        self.out = _entrance(decoder.hidden, config.embedding) if tied else nn.Identity()
+        self.output_projection = _projection(decoder.hidden, config.embedding) if tied else nn.Identity()
         self.output = Output(width, embedding.num_embeddings, embedding if tied else None)
 
     @property
+    def feature_width(self) -> int:
+        return self.output.width
+
+    @property
     def sites(self) -> tuple[Site, ...]:
-        both = [(layer.self_attention.site, layer.cross_attention.site) for layer in self.layers]
-        return tuple(site for pair in both for site in pair)
+        pairs = [(layer.self_attention.site, layer.cross_attention.site) for layer in self.layers]
+        return tuple(site for pair in pairs for site in pair)
 
     @property
-    def alignment(self) -> str:
-        """The last layer but one aligns best in deep models (Garg 2019); of one or two, the last."""
-        best = len(self.layers) - 1 if len(self.layers) <= 2 else len(self.layers) - 2
-        return f"dec.{best}.cross"
-
-    @property
-    def shift(self) -> int:
-        return 1
+    def alignment_site(self) -> str:
+        """The penultimate layer's cross-attention, which aligns best (Garg 2019); of one or two layers, the last."""
+        depth = len(self.layers) - 1 if len(self.layers) <= 2 else len(self.layers) - 2
+        return f"dec.{depth}.cross"
 
     @property
     def parallel(self) -> bool:
         return True
 
-    def begin(self, read: Read) -> State:
+    def initial_state(self, encoder_output: EncoderOutput) -> State:
+        """Return the state before the first token: the source's keys and values per layer, and empty caches."""
+        keys, values, keep = encoder_output.keys, encoder_output.values, encoder_output.keep
+        no_tokens, no_keep = keys.new_zeros(len(keys), 0, self.width), keep[:, :0]
         memory: dict[str, Memory] = {}
         cache: dict[str, Memory] = {}
-        nothing = read.keys.new_zeros(len(read.keys), 0, self.width)
         for layer in self.layers:
-            memory[layer.cross_site] = layer.cross_attention.prepare(read.keys, read.keep, read.values)
-            none = torch.ones(len(nothing), 0, dtype=torch.bool, device=nothing.device)
-            cache[layer.self_site] = layer.self_attention.prepare(nothing, none)
+            memory[layer.cross_site] = layer.cross_attention.prepare(keys, keep, values)
+            cache[layer.self_site] = layer.self_attention.prepare(no_tokens, no_keep)
         return State(memory, cache)
 
-    def write(self, state: State, ids: Int[Tensor, "row query"], watch: Watch) -> Stepped:
+    def decode(self, state: State, ids: Int[Tensor, "row query"], hooks: Hooks) -> DecoderOutput:
         rows, steps = ids.shape
-        x = self.into(self.embedding(ids)) * math.sqrt(self.width)
-        x = self.dropout(self.positions(x, state.at))
+        x = self.input_projection(self.embedding(ids)) * math.sqrt(self.width)
+        x = self.dropout(self.positions(x, state.position))
         keep = torch.ones(rows, steps, dtype=torch.bool, device=ids.device)
-        allow = causal(state.at + steps, ids.device)[:, state.at :]
-        looks: dict[str, Look] = {}
+        allowed = causal(state.position + steps, ids.device)[:, state.position :]
+        attentions: dict[str, AttentionOutput] = {}
         cache: dict[str, Memory] = {}
-        inner: dict[str, Tensor] = {}  # of the last layer
+        intermediates: dict[str, Tensor] = {}  # of the last layer
         for layer in self.layers:
-            own, cross = layer.self_site, layer.cross_site
-            given = layer.around_self.before(x)
-            cache[own] = state.cache[own].append(layer.self_attention.prepare(given, keep))
-            part, looks[own], _ = layer.self_attention.look(given, cache[own], allow=allow, watch=watch)
-            x = layer.around_self.after(x, part)
-            part, looks[cross], _ = look_rows(
-                layer.cross_attention, layer.around_cross.before(x), state, cross, watch
-            )
-            inner = {"stream": x, "context": part}
-            x = layer.feed(layer.around_cross.after(x, part))
-        said = self.out(self.last_norm(x))
-        return Stepped(said, state.moved(steps, cache=cache), looks, inner, self.output)
+            self_site, cross_site = layer.self_site, layer.cross_site
+            queries = layer.self_residual.normalize_input(x)
+            cache[self_site] = state.cache[self_site].append(layer.self_attention.prepare(queries, keep))
+            attentions[self_site], _ = layer.self_attention(queries, cache[self_site], allowed=allowed, hooks=hooks)
+            x = layer.self_residual.add(x, not_none(attentions[self_site].context))
+            queries = layer.cross_residual.normalize_input(x)
+            context, attentions[cross_site], _ = attend_rows(layer.cross_attention, queries, state, cross_site, hooks)
+            intermediates = {"residual": x, "context": context}
+            x = layer.apply_feed_forward(layer.cross_residual.add(x, context))
+        features = self.output_projection(self.final_norm(x))
+        return DecoderOutput(features, state.advance(steps, cache=cache), attentions, intermediates, self.output)
 
 
-def _last_norm(config: EncoderConfig | DecoderConfig) -> nn.Module:
-    """What ends a stack that is normalised before each part."""
-    return nn.LayerNorm(config.hidden, eps=config.epsilon) if config.norm == "pre" else nn.Identity()
+def final_norm(config: EncoderConfig | DecoderConfig | LanguageModelConfig) -> nn.Module:
+    """Return the layer norm that ends a pre-norm stack; nothing for post-norm."""
+    return nn.LayerNorm(config.hidden, eps=config.norm_epsilon) if config.norm == "pre" else nn.Identity()
 
 
-def _entrance(given: int, wanted: int) -> nn.Module:
-    """A projection where widths differ."""
-    return nn.Identity() if given == wanted else nn.Linear(given, wanted, bias=False)
+def _projection(input: int, output: int) -> nn.Module:
+    """Return a linear layer without bias, or nothing if the widths are equal."""
+    return nn.Identity() if input == output else nn.Linear(input, output, bias=False)

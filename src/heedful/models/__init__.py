@@ -1,33 +1,29 @@
-"""One file per system; `build` is the only place where a config becomes a model."""
+"""Complete models, one file per kind; `build.py` is the only place where a config becomes a model."""
 
-from heedful.layers.state import State, Stepped
-from heedful.models.build import build, build_classifier, build_reader, build_recommender
+from heedful.layers.state import DecoderOutput, State
+from heedful.models.autoregressive import AutoregressiveModel, GreedyOutput, NextTokens, next_token_logits
+from heedful.models.build import build_classifier, build_language_model, build_recommender, build_seq2seq
 from heedful.models.classifier import Classifier
-from heedful.models.engine import Engine
-from heedful.models.int8 import to_int8
-from heedful.models.quickest import quickest as quickest
-from heedful.models.reader import Reader
-from heedful.models.recommender import Judge, Judged, Popularity, Recommender
+from heedful.models.language_model import LanguageModel
+from heedful.models.recommender import Popularity, Recommender, RecommenderOutput, ScoringModel
 from heedful.models.seq2seq import Seq2Seq
-from heedful.models.writer import Next, Writer
 
 __all__ = [
     "Classifier",
-    "Engine",
-    "Judge",
-    "Judged",
-    "Next",
+    "ScoringModel",
+    "RecommenderOutput",
+    "GreedyOutput",
+    "NextTokens",
     "Popularity",
-    "Reader",
+    "LanguageModel",
     "Recommender",
     "Seq2Seq",
     "State",
-    "Stepped",
-    "Writer",
-    "build",
+    "DecoderOutput",
+    "AutoregressiveModel",
+    "build_seq2seq",
     "build_classifier",
-    "build_reader",
+    "build_language_model",
     "build_recommender",
-    "quickest",
-    "to_int8",
+    "next_token_logits",
 ]

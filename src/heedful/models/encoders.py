@@ -1,4 +1,4 @@
-"""What reads, for every model that reads texts or pictures."""
+"""Encoders by their configuration, and how models run them."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from heedful.attention import Watch
-from heedful.attention.types import without_last
+from heedful.attention import Hooks
+from heedful.attention.masks import without_last
 from heedful.config import ModelConfig
-from heedful.config.model import RECURRENT
 from heedful.layers.abs import EmbeddingEncoder
 from heedful.layers.convolution import ConvEncoder
 from heedful.layers.dropout import Dropout
-from heedful.layers.hierarchy import SentenceEncoder
+from heedful.layers.hierarchical import SentenceEncoder
 from heedful.layers.lstmn import LSTMNEncoder
 from heedful.layers.recurrent import RecurrentEncoder
 from heedful.layers.regions import RegionEncoder
-from heedful.layers.state import Read
+from heedful.layers.state import EncoderOutput
 from heedful.layers.transformer import TransformerEncoder
-from heedful.record import Site
+from heedful.trace.schema import Site
 
 Encoder = (
     RecurrentEncoder
@@ -31,46 +30,50 @@ Encoder = (
     | SentenceEncoder
 )
 
-LOOKING = (TransformerEncoder, LSTMNEncoder, SentenceEncoder)
+WITH_ATTENTION = (TransformerEncoder, LSTMNEncoder, SentenceEncoder)  # they take hooks and have sites
 
 
-def build_encoder(config: ModelConfig, given: int) -> Encoder:
-    """`given`: of pictures, the width of a region's vector."""
+def build_encoder(config: ModelConfig, region_width: int) -> Encoder:
+    """Build the encoder that [model.encoder] names; `region_width` is the width of an image's regions."""
     kind = config.encoder.kind
     if config.classifier is not None and config.classifier.sentences:
         return SentenceEncoder(config)
-    if kind in RECURRENT:
+    if config.encoder.recurrent:
         return RecurrentEncoder(config.encoder, config.embedding, config.dropout)
     if kind == "lstmn":
         return LSTMNEncoder(config.encoder, config.embedding, config.dropout)
     if kind == "conv":
         return ConvEncoder(config)
     if kind == "regions":
-        return RegionEncoder(config, given)
+        return RegionEncoder(config, region_width)
     return TransformerEncoder(config) if kind == "transformer" else EmbeddingEncoder(config)
 
 
-def read_words(
-    encoder: Encoder, words: Float[Tensor, "batch key input"], keep: Bool[Tensor, "batch key"], watch: Watch
-) -> Read:
-    """What an encoder makes of word vectors; Transformers and LSTMNs tell where they look meanwhile."""
-    read: Read = encoder(words, keep, watch) if isinstance(encoder, LOOKING) else encoder(words, keep)
-    return read
+def run_encoder(
+    encoder: Encoder, inputs: Float[Tensor, "batch key input"], keep: Bool[Tensor, "batch key"], hooks: Hooks
+) -> EncoderOutput:
+    """Encode word embeddings, with hooks if the encoder has attention."""
+    if isinstance(encoder, WITH_ATTENTION):
+        output: EncoderOutput = encoder(inputs, keep, hooks)
+    else:
+        output = encoder(inputs, keep)
+    return output
 
 
-def dropped(read: Read, dropout: Dropout) -> Read:
-    """Before anything looks: what is compared and what is read lose the same places where both are one."""
+def drop_states(output: EncoderOutput, dropout: Dropout) -> EncoderOutput:
+    """Apply dropout to the keys and values; one mask for both if they are the same tensor."""
     if not dropout.training or dropout.p == 0.0:
-        return read
-    keys = dropout(read.keys)
-    return read._replace(keys=keys, values=keys if read.values is read.keys else dropout(read.values))
+        return output
+    keys = dropout(output.keys)
+    return output._replace(keys=keys, values=keys if output.values is output.keys else dropout(output.values))
 
 
-def own_sites(encoder: Encoder) -> tuple[Site, ...]:
-    return encoder.sites if isinstance(encoder, LOOKING) else ()
+def encoder_sites(encoder: Encoder) -> tuple[Site, ...]:
+    """Return every attention of an encoder."""
+    return encoder.sites if isinstance(encoder, WITH_ATTENTION) else ()
 
 
-def without_end(keep: Bool[Tensor, "batch key"]) -> Bool[Tensor, "batch key"]:
-    """The source without its end token; one that has nothing else keeps it."""
-    inner = without_last(keep)
-    return torch.where(inner.any(dim=1, keepdim=True), inner, keep)
+def drop_end_token(keep: Bool[Tensor, "batch key"]) -> Bool[Tensor, "batch key"]:
+    """Return the mask of the source without its end token; a source with no other token keeps it."""
+    words = without_last(keep)
+    return torch.where(words.any(dim=1, keepdim=True), words, keep)

@@ -1,7 +1,7 @@
-"""Recommending by what a user took: `y = b_i + p_i . sum_j a_ij q_j`, where no item reads itself.
+"""Recommenders that score an item by the items of a user's history: `y_ui = b_i + p_i . sum_j a_ij q_j`.
 
-With equal weights this is FISM (Kabbur 2013), with attention NAIS (He 2018, equations 5 to 8). The items of a
-history may read one another first: self-attention, without positions, since histories carry no time.
+With equal weights this is FISM (Kabbur 2013), with attention NAIS (He 2018, eq. 5-8); an item never attends to itself.
+Self-attention layers may contextualize the items of a history first, without positions, since histories have no order.
 """
 
 from __future__ import annotations
@@ -15,189 +15,209 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, embedding_bag
 from torch.utils.checkpoint import checkpoint
 
-from heedful import native
-from heedful.attention import PLAIN, ConcatRelu, Dot, Global, Look, ProdRelu, Watch, build_attention
+from heedful import kernels
+from heedful.attention import (
+    NO_HOOKS,
+    AttentionOutput,
+    ConcatRelu,
+    Dot,
+    Global,
+    Hooks,
+    ProdRelu,
+    SmoothedSoftmax,
+    Softmax,
+    build_attention,
+)
 from heedful.config import ModelConfig
 from heedful.data.histories import HistoryBatch
-from heedful.layers.modules import Modules
-from heedful.layers.transformer import Layer
-from heedful.native.histories import (
+from heedful.kernels.history_attention import (
     CONCAT,
     DOT,
     PROD,
+    HistoryScore,
     Ragged,
-    Weighing,
     history_logits,
     history_loss,
 )
-from heedful.record import Site
+from heedful.layers.modules import TypedModuleList
+from heedful.layers.transformer import EncoderLayer
+from heedful.optional import not_none
+from heedful.trace.schema import Site
 
-HISTORY = "history"  # the site of the alignment
-SMALL = 0.01  # deviation of the first vectors (He 2018's code)
-PAIRS = 2**18  # target and key, at once where the kernels are not there: memory stays small
+HISTORY = "history"  # the site of the attention over a history
+INIT_STD = 0.01  # of the embeddings (He 2018's code)
+MAX_PAIRS = 2**18  # of target and item at once, where there is no kernel: it bounds the memory
 
 
-class Judged(NamedTuple):
-    """What a history says of some items: scores, looks, and what the looks were made from."""
+class RecommenderOutput(NamedTuple):
+    """The scores of some targets for one history, the attentions by site, and what the scores are computed from."""
 
     scores: Float[Tensor, "target"]
-    looks: Mapping[str, Look]
+    attentions: Mapping[str, AttentionOutput]
     query: Float[Tensor, "target width"]
     values: Float[Tensor, "key width"]
     context: Float[Tensor, "target width"]
 
 
-class Judge(Protocol):
+class ScoringModel(Protocol):
     """A model that scores items for histories."""
 
     @property
     def sites(self) -> tuple[Site, ...]: ...
     @property
-    def alignment(self) -> str | None: ...
+    def alignment_site(self) -> str | None: ...
     def logits(self, batch: HistoryBatch) -> Float[Tensor, "row"]: ...
-    def judge(self, history: Int[Tensor, "key"], targets: Int[Tensor, "target"], watch: Watch) -> Judged: ...
+    def score_items(
+        self, history: Int[Tensor, "key"], targets: Int[Tensor, "target"], hooks: Hooks
+    ) -> RecommenderOutput: ...
 
 
 class Recommender(nn.Module):
-    """Item vectors `target` (p) and `taken` (q), a bias for each item, and what weighs a history."""
+    """FISM or NAIS: two embeddings per item, as a target (p) and in a history (q), and a bias per item."""
 
     def __init__(self, config: ModelConfig, items: int) -> None:
         super().__init__()
-        assert config.recommender is not None
-        width = config.embedding
+        settings, width = not_none(config.recommender), config.embedding
         self.config = config
-        self.target, self.taken = nn.Embedding(items, width), nn.Embedding(items, width)
-        for vectors in (self.target, self.taken):
-            nn.init.normal_(vectors.weight, std=SMALL)
+        self.target_embedding, self.history_embedding = nn.Embedding(items, width), nn.Embedding(items, width)
+        for embedding in (self.target_embedding, self.history_embedding):
+            nn.init.normal_(embedding.weight, std=INIT_STD)
         self.bias = nn.Parameter(torch.zeros(items))
-        self.alpha = config.recommender.alpha
-        depth = config.encoder.layers if config.encoder.kind == "transformer" else 0
-        self.layers = Modules(Layer(config.encoder, config.dropout, f"enc.{at}") for at in range(depth))
+        self.alpha = settings.alpha
+        layers = config.encoder.layers if config.encoder.kind == "transformer" else 0
+        self.layers = TypedModuleList(
+            EncoderLayer(config.encoder, config.dropout, f"enc.{depth}") for depth in range(layers)
+        )
         self.attention = None
-        if config.recommender.kind == "attention":
-            settings = config.attention
-            self.attention = build_attention(settings, query=width, key=width, site=HISTORY, kind="history")
+        if settings.kind == "attention":
+            self.attention = build_attention(config.attention, query=width, key=width, site=HISTORY, kind="history")
 
     @property
     def sites(self) -> tuple[Site, ...]:
-        own = Site(HISTORY, "history", 1, "free") if self.attention is None else self.attention.site
-        return (*(layer.self_attention.site for layer in self.layers), own)
+        history = Site(HISTORY, "history", 1, "free") if self.attention is None else self.attention.site
+        return (*(layer.self_attention.site for layer in self.layers), history)
 
     @property
-    def alignment(self) -> str:
+    def alignment_site(self) -> str:
         return HISTORY
 
-    def judge(
-        self, history: Int[Tensor, "key"], targets: Int[Tensor, "target"], watch: Watch = PLAIN
-    ) -> Judged:
-        """One history and all that can be seen of it; the plain way, which fast ones are held equal to."""
-        keys, looks = self._read(history, watch)
-        query = self.target(targets)
-        allow = history != targets[:, None]
+    def score_items(
+        self, history: Int[Tensor, "key"], targets: Int[Tensor, "target"], hooks: Hooks = NO_HOOKS
+    ) -> RecommenderOutput:
+        """Score targets for one history by the attention room, step by step; the tests hold the fast paths equal."""
+        keys, attentions = self._encode(history, hooks)
+        query = self.target_embedding(targets)
+        allowed = history != targets[:, None]
         if self.attention is None:
-            look, context = self._equal(allow, query, keys)
+            attention = self._equal_weights(allowed, query, keys)
         else:
             memory = self.attention.prepare(keys[None], torch.ones_like(history, dtype=torch.bool)[None])
-            found, look, _ = self.attention.look(query[None], memory, allow=allow[None], watch=watch)
-            context = found[0]
+            attention, _ = self.attention(query[None], memory, allowed=allowed[None], hooks=hooks)
+        context = not_none(attention.context)[0]
         scores = self.bias[targets] + (query * context).sum(dim=-1)
-        return Judged(scores, {**looks, HISTORY: look}, query, keys, context)
+        return RecommenderOutput(scores, {**attentions, HISTORY: attention}, query, keys, context)
 
-    def _read(self, history: Tensor, watch: Watch) -> tuple[Tensor, dict[str, Look]]:
-        """What a history's items are to whoever looks; with layers they have read one another."""
-        x = self.taken(history)[None]
+    def _encode(self, history: Tensor, hooks: Hooks) -> tuple[Tensor, dict[str, AttentionOutput]]:
+        """Return the vectors of a history's items, after self-attention if there are layers."""
+        x = self.history_embedding(history)[None]
         keep = torch.ones_like(history, dtype=torch.bool)[None]
-        looks: dict[str, Look] = {}
+        attentions: dict[str, AttentionOutput] = {}
         for layer in self.layers:
-            x, looks[layer.self_site] = layer.read(x, keep, watch)
-        return x[0], looks
+            x, attentions[layer.self_site] = layer(x, keep, hooks)
+        return x[0], attentions
 
-    def _equal(self, allow: Tensor, query: Tensor, keys: Tensor) -> tuple[Look, Tensor]:
-        """All that may be read has the weight n^-alpha; and what is read."""
-        count = allow.sum(dim=-1, keepdim=True).clamp_min(1).to(keys.dtype)
-        weights = allow * count**-self.alpha
+    def _equal_weights(self, allowed: Tensor, query: Tensor, keys: Tensor) -> AttentionOutput:
+        """Return attention with the weight `n^-alpha` on each of the n allowed items (FISM)."""
+        count = allowed.sum(dim=-1, keepdim=True).clamp_min(1).to(keys.dtype)
+        weights = allowed * count**-self.alpha
         context = weights @ keys
-        return Look(weights[None, :, None], query=query[None], context=context[None, :, None]), context
+        return AttentionOutput(
+            context[None], weights[None, :, None], query=query[None], head_contexts=context[None, :, None]
+        )
 
     def logits(self, batch: HistoryBatch) -> Float[Tensor, "row"]:
-        """Scores of every target, as fast as can be."""
+        """Return the score of every target, by the fastest path."""
         if self.attention is None:
-            return self._summed(batch)
-        weighing = self._weighing()
-        if weighing is None or torch.is_grad_enabled():
-            return self._plain(batch)
-        queries, bias = self.target(batch.targets), self.bias[batch.targets]
-        return history_logits(_ragged(batch), weighing, self._keys(batch), queries, bias)
+            return self._fism_logits(batch)
+        score = self._kernel_score()
+        if score is None or torch.is_grad_enabled():
+            return self._checkpointed_logits(batch)
+        queries, bias = self.target_embedding(batch.targets), self.bias[batch.targets]
+        return history_logits(_ragged(batch), score, self._keys(batch), queries, bias)
 
     def loss(self, batch: HistoryBatch) -> Float[Tensor, ""]:
-        """Log loss, summed over the targets."""
-        assert batch.labels is not None
-        weighing = self._weighing()
-        if weighing is None:
-            return binary_cross_entropy_with_logits(self.logits(batch), batch.labels, reduction="sum")
-        queries, bias = self.target(batch.targets), self.bias[batch.targets]
-        return history_loss(_ragged(batch), weighing, self._keys(batch), queries, bias, batch.labels)
+        """Return the binary cross-entropy, summed over the targets."""
+        labels, score = not_none(batch.labels), self._kernel_score()
+        if score is None:
+            return binary_cross_entropy_with_logits(self.logits(batch), labels, reduction="sum")
+        queries, bias = self.target_embedding(batch.targets), self.bias[batch.targets]
+        return history_loss(_ragged(batch), score, self._keys(batch), queries, bias, labels)
 
     def _keys(self, batch: HistoryBatch) -> Tensor:
+        """Return the vectors of the items of all histories."""
         if not self.layers:
-            found: Tensor = self.taken(batch.items)
-            return found
-        return torch.cat([self._read(batch.entry(at)[0], PLAIN)[0] for at in range(batch.entries)])
+            keys: Tensor = self.history_embedding(batch.items)
+            return keys
+        return torch.cat([self._encode(batch.entry(e)[0], NO_HOOKS)[0] for e in range(batch.entries)])
 
-    def _weighing(self) -> Weighing | None:
-        """What the kernel is told, where it can stand in: NAIS's scores or dot products, without heads."""
-        look = self.attention
-        if look is None or look.heads is not None or not isinstance(look.placement, Global):
+    def _kernel_score(self) -> HistoryScore | None:
+        """Return the score for the C kernel; None if it does not support this attention."""
+        attention = self.attention
+        if attention is None or attention.heads is not None or not isinstance(attention.placement, Global):
             return None
-        dropping = self.training and look.dropout > 0
-        smooth = look.normaliser in ("softmax", "smoothed-softmax")
-        if dropping or not smooth or not native.fits(self.bias) or torch.is_autocast_enabled("cpu"):
+        if not isinstance(attention.normalizer, Softmax | SmoothedSoftmax):
             return None
-        beta = self.config.attention.beta if look.normaliser == "smoothed-softmax" else 1.0
-        score = look.score
+        if kernels.drops(attention.dropout, self.training) or not kernels.supports(self.bias):
+            return None
+        beta = attention.normalizer.beta if isinstance(attention.normalizer, SmoothedSoftmax) else 1.0
+        score = attention.score
         if isinstance(score, ProdRelu):
-            return Weighing(PROD, score.product.weight, score.product.bias, score.h, beta)
+            return HistoryScore(PROD, score.product.weight, score.product.bias, score.h, beta)
         if isinstance(score, ConcatRelu):
-            return Weighing(CONCAT, score.both.weight, score.both.bias, score.h, beta)
+            return HistoryScore(CONCAT, score.both.weight, score.both.bias, score.h, beta)
         if isinstance(score, Dot):
             none = self.bias.new_empty(0)
-            return Weighing(DOT, none[None], none, none, beta, score.scale)
+            return HistoryScore(DOT, none[None], none, none, beta, score.scale)
         return None
 
-    def _plain(self, batch: HistoryBatch) -> Tensor:
-        """Entry by entry, in pieces that are computed once more on the way back."""
-        found = []
-        for at in range(batch.entries):
-            history, targets = batch.entry(at)
-            for piece in torch.split(targets, max(1, PAIRS // max(1, len(history)))):
-                found.append(checkpoint(self._scores, history, piece, use_reentrant=False))
-        return torch.cat(found)
+    def _checkpointed_logits(self, batch: HistoryBatch) -> Tensor:
+        """Score entry by entry, in chunks that the backward pass computes once more."""
 
-    def _scores(self, history: Tensor, targets: Tensor) -> Tensor:
-        return self.judge(history, targets).scores
+        def scores(history: Tensor, targets: Tensor) -> Tensor:
+            return self.score_items(history, targets).scores
 
-    def _summed(self, batch: HistoryBatch) -> Tensor:
-        """Equal weights: one sum a history, from which a target that is in it is taken again."""
-        count = len(self.bias)
+        logits = []
+        for e in range(batch.entries):
+            history, targets = batch.entry(e)
+            for chunk in torch.split(targets, max(1, MAX_PAIRS // max(1, len(history)))):
+                logits.append(checkpoint(scores, history, chunk, use_reentrant=False))
+        return torch.cat(logits)
+
+    def _fism_logits(self, batch: HistoryBatch) -> Tensor:
+        """Score with equal weights: one sum per history, less the target's own vector if it is in the history."""
+        n_items = len(self.bias)
         entries = torch.arange(batch.entries, device=batch.items.device)
-        sizes = batch.bounds.diff()
-        of_key, of_row = entries.repeat_interleave(sizes), entries.repeat_interleave(batch.cuts.diff())
-        known, wanted = (of_key * count + batch.items).sort().values, of_row * count + batch.targets
-        at = torch.searchsorted(known, wanted).clamp_max(max(0, len(known) - 1))
-        own = known[at] == wanted if len(known) else torch.zeros_like(wanted, dtype=torch.bool)
-        sums = embedding_bag(batch.items, self.taken.weight, batch.bounds[:-1], mode="sum")
-        context = sums[of_row] - own[:, None] * self.taken(batch.targets)
-        share = (sizes[of_row] - own.long()).clamp_min(1).to(context.dtype) ** -self.alpha
-        scores: Tensor = self.bias[batch.targets] + share * (self.target(batch.targets) * context).sum(dim=-1)
-        return scores
+        sizes = batch.item_bounds.diff()
+        entry_of_item = entries.repeat_interleave(sizes)
+        entry_of_row = entries.repeat_interleave(batch.target_bounds.diff())
+        pairs = (entry_of_item * n_items + batch.items).sort().values  # one number per entry and item
+        target_pairs = entry_of_row * n_items + batch.targets
+        places = torch.searchsorted(pairs, target_pairs).clamp_max(max(0, len(pairs) - 1))
+        in_history = pairs[places] == target_pairs if len(pairs) else torch.zeros_like(target_pairs, dtype=torch.bool)
+        sums = embedding_bag(batch.items, self.history_embedding.weight, batch.item_bounds[:-1], mode="sum")
+        context = sums[entry_of_row] - in_history[:, None] * self.history_embedding(batch.targets)
+        weight = (sizes[entry_of_row] - in_history.long()).clamp_min(1).to(context.dtype) ** -self.alpha
+        products = (self.target_embedding(batch.targets) * context).sum(dim=-1)
+        logits: Tensor = self.bias[batch.targets] + weight * products
+        return logits
 
 
 class Popularity(nn.Module):
-    """Scores an item by how often it was taken, whoever asks. There is nothing to learn."""
+    """Score an item by its number of interactions, for every user: a baseline without parameters."""
 
     counts: Tensor
     sites: tuple[Site, ...] = ()
-    alignment = None
+    alignment_site = None
 
     def __init__(self, counts: Float[Tensor, "item"]) -> None:
         super().__init__()
@@ -206,13 +226,12 @@ class Popularity(nn.Module):
     def logits(self, batch: HistoryBatch) -> Float[Tensor, "row"]:
         return self.counts[batch.targets]
 
-    def judge(
-        self, history: Int[Tensor, "key"], targets: Int[Tensor, "target"], watch: Watch = PLAIN
-    ) -> Judged:
-        nothing = self.counts.new_zeros
-        none = nothing(len(targets), 0)
-        return Judged(self.counts[targets], {}, none, nothing(len(history), 0), none)
+    def score_items(
+        self, history: Int[Tensor, "key"], targets: Int[Tensor, "target"], hooks: Hooks = NO_HOOKS
+    ) -> RecommenderOutput:
+        empty = self.counts.new_zeros(len(targets), 0)
+        return RecommenderOutput(self.counts[targets], {}, empty, self.counts.new_zeros(len(history), 0), empty)
 
 
 def _ragged(batch: HistoryBatch) -> Ragged:
-    return Ragged(batch.items, batch.bounds, batch.targets, batch.cuts)
+    return Ragged(batch.items, batch.item_bounds, batch.targets, batch.target_bounds)

@@ -1,35 +1,35 @@
-"""The encoder-decoder: any encoder with any decoder that has meaning, behind the `Writer` protocol."""
+"""The encoder-decoder: any encoder with any decoder."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Generator, Tensor, nn
 
-from heedful.attention import PLAIN, Look, Watch
+from heedful.attention import NO_HOOKS, Hooks
 from heedful.config import ModelConfig
-from heedful.config.model import encoder_width
 from heedful.data.batch import Padded, Regions, TextBatch
 from heedful.data.tokenizer import END, START
 from heedful.errors import ShapeError
 from heedful.layers.abs import AbsDecoder
 from heedful.layers.convolution import ConvDecoder
-from heedful.layers.copying import Copying
+from heedful.layers.copying import CopyMechanism
+from heedful.layers.decoder import Decoder
 from heedful.layers.dropout import Dropout
-from heedful.layers.embedding import word_vectors
+from heedful.layers.embedding import token_embedding
 from heedful.layers.recurrent_decoder import RecurrentDecoder
-from heedful.layers.state import Read, State, Stepped, join_steps
+from heedful.layers.state import DecoderOutput, EncoderOutput, State, join_steps
 from heedful.layers.transformer import TransformerDecoder
-from heedful.models.encoders import build_encoder, dropped, own_sites, read_words, without_end
-from heedful.record import Site
+from heedful.models.autoregressive import AutoregressiveModel, InitialState
+from heedful.models.encoders import build_encoder, drop_end_token, drop_states, encoder_sites, run_encoder
+from heedful.trace.schema import Site
 
-Decoder = RecurrentDecoder | ConvDecoder | TransformerDecoder | AbsDecoder
 
-
-def _decoder(config: ModelConfig, embedding: nn.Embedding) -> Decoder:
-    tied = config.tie != "none"
+def build_decoder(config: ModelConfig, embedding: nn.Embedding) -> Decoder:
+    """Build the decoder that [model.decoder] names; `embedding` is that of the target."""
+    tied = config.tie_embeddings != "none"
     if config.decoder.kind == "conv":
         return ConvDecoder(config, embedding, tied)
     if config.decoder.kind == "transformer":
@@ -39,124 +39,120 @@ def _decoder(config: ModelConfig, embedding: nn.Embedding) -> Decoder:
     return RecurrentDecoder(config, embedding, tied)
 
 
-class Seq2Seq(nn.Module):
-    """Reads a sentence, then writes one, looking back at what it read."""
+class Seq2Seq(nn.Module, AutoregressiveModel):
+    """An encoder-decoder for text, or for images whose regions are the source."""
+
+    __call__: Callable[..., DecoderOutput]
 
     def __init__(self, config: ModelConfig, source_size: int, target_size: int) -> None:
         super().__init__()
         self.config = config
-        target = word_vectors(target_size, config.embedding)
-        if config.tie == "all" and source_size != target_size:
-            raise ShapeError(
-                f'tie = "all" needs one vocabulary for both sides, but the source has {source_size} words'
-                f" and the target {target_size}"
-            )
-        pictures = (
-            config.encoder.kind == "regions"
-        )  # then the source's size is the width of a region's vector
-        words = 1 if pictures else source_size
-        self.embedding = target if config.tie == "all" else word_vectors(words, config.embedding)
+        tied = config.tie_embeddings == "all"
+        for setting, needs_one in (('tie_embeddings = "all"', tied), ("copying", config.copying)):
+            if needs_one and source_size != target_size:
+                raise ShapeError(
+                    f"{setting} needs one vocabulary for both sides, but the source has {source_size} words and"
+                    f" the target {target_size}"
+                )
+        target = token_embedding(target_size, config.embedding)
+        words = 1 if config.encoder.kind == "regions" else source_size  # regions have vectors already
+        self.embedding = target if tied else token_embedding(words, config.embedding)
         self.dropout = Dropout(config.dropout)
         self.encoder = build_encoder(config, source_size)
-        self.drop_read = Dropout(config.encoder.dropout)
-        self.decoder = _decoder(config, target)
-        if config.copying and source_size != target_size:
-            raise ShapeError(
-                f"copying needs one vocabulary for both sides, but the source has {source_size} words"
-                f" and the target {target_size}"
-            )
-        self.copying = Copying(self.decoder.output.width, encoder_width(config)) if config.copying else None
-        self.baseline: Tensor  # the reward that hard attention's draws are measured against; NaN: none yet
+        self.encoder_dropout = Dropout(config.encoder.dropout)
+        self.decoder: Decoder = build_decoder(config, target)
+        self.copying = CopyMechanism(self.decoder.feature_width, config.encoder_width) if config.copying else None
+        self.baseline: Tensor  # the moving average of the reward of hard attention (Xu 2015, eq. 12); NaN: none yet
         if config.attention.placement == "hard":
             self.register_buffer("baseline", torch.tensor(float("nan")))
-        if config.initialise == "paper":
-            initialise_as_printed(self)
+        if config.initialization == "paper":
+            initialize_as_published(self)
 
     @property
     def sites(self) -> tuple[Site, ...]:
         pointer = () if self.copying is None else (self.copying.attention.site,)
-        return (*own_sites(self.encoder), *self.decoder.sites, *pointer)
+        return (*encoder_sites(self.encoder), *self.decoder.sites, *pointer)
 
     @property
-    def alignment(self) -> str | None:
-        return self.decoder.alignment
+    def alignment_site(self) -> str | None:
+        return self.decoder.alignment_site
 
     @property
-    def shift(self) -> int:
-        return self.decoder.shift
+    def alignment_shift(self) -> int:
+        return self.decoder.alignment_shift
 
     @property
-    def first(self) -> int:
-        return END if self.config.decoder.first == "</s>" else START
+    def start_token(self) -> int:
+        return END if self.config.decoder.start_token == "</s>" else START
 
-    def readable(self, batch: TextBatch) -> Bool[Tensor, "batch key"]:
-        """Which positions of the source the encoder reads."""
+    def source_keep(self, batch: TextBatch) -> Bool[Tensor, "batch key"]:
+        """Return the positions of the source that the encoder gets: all, or all but the end token."""
         keep = batch.source.keep
-        return keep if self.config.encoder.read_end else without_end(keep)
+        return keep if self.config.encoder.read_end else drop_end_token(keep)
 
-    def read(self, batch: TextBatch, watch: Watch = PLAIN) -> Read:
-        """What the encoder makes of the source."""
-        keep = self.readable(batch)
-        given = batch.source
-        words = given.vectors if isinstance(given, Regions) else self.embedding(given.ids)
-        return dropped(read_words(self.encoder, self.dropout(words), keep, watch), self.drop_read)
+    def encode(self, batch: TextBatch, hooks: Hooks = NO_HOOKS) -> EncoderOutput:
+        """Encode the source."""
+        source = batch.source
+        vectors = source.vectors if isinstance(source, Regions) else self.embedding(source.ids)
+        output = run_encoder(self.encoder, self.dropout(vectors), self.source_keep(batch), hooks)
+        return drop_states(output, self.encoder_dropout)
 
-    def encode(self, batch: TextBatch, watch: Watch = PLAIN) -> tuple[State, Mapping[str, Look]]:
-        """Read the source; gives the state before the first word, and the encoder's own looks."""
-        read = self.read(batch, watch)
-        state = self.decoder.begin(read)
+    def initial_state(self, batch: TextBatch, hooks: Hooks = NO_HOOKS) -> InitialState:
+        encoder_output = self.encode(batch, hooks)
+        state = self.decoder.initial_state(encoder_output)
         if self.copying is not None and isinstance(batch.source, Padded):
-            state = self.copying.begin(state, read, batch.source.ids)
-        return state, read.looks
+            state = self.copying.extend_state(state, encoder_output, batch.source.ids)
+        return state, encoder_output.attentions
 
-    def step(self, state: State, last: Int[Tensor, "row"], watch: Watch = PLAIN) -> Stepped:
-        """One word further."""
-        return self._write(state, last[:, None], watch)
+    def step(self, state: State, last: Int[Tensor, "row"], hooks: Hooks = NO_HOOKS) -> DecoderOutput:
+        return self._decode(state, last[:, None], hooks)
 
-    def _write(self, state: State, ids: Int[Tensor, "row query"], watch: Watch) -> Stepped:
-        """What the decoder makes of these words, and what a pointer finds."""
-        stepped = self.decoder.write(state, ids, watch)
+    def _decode(self, state: State, ids: Int[Tensor, "row query"], hooks: Hooks) -> DecoderOutput:
+        """Feed these tokens to the decoder, and its features to the copy mechanism."""
+        output = self.decoder(state, ids, hooks)
         if self.copying is None:
-            return stepped
-        copied, looks = self.copying.point(stepped.said, state, watch)
-        return stepped._replace(copied=copied, looks={**stepped.looks, **looks})
+            return output
+        pointer, attentions = self.copying(output.features, state, hooks)
+        return output._replace(pointer=pointer, attentions={**output.attentions, **attentions})
 
-    def score(
-        self, batch: TextBatch, watch: Watch = PLAIN, sampling: float = 0.0, rng: Generator | None = None
-    ) -> Stepped:
-        """The logits of every step when the words before it are given (teacher forcing).
+    def forward(
+        self, batch: TextBatch, hooks: Hooks = NO_HOOKS, scheduled_sampling: float = 0.0, rng: Generator | None = None
+    ) -> DecoderOutput:
+        """Run all steps of the targets (teacher forcing).
 
-        With `sampling` each word after the first is, with that probability, the model's own likeliest
-        word in place of the given one (scheduled sampling, Bengio 2015).
+        `scheduled_sampling` is the probability with which each input token but the first is replaced by the model's
+        own most likely token (Bengio 2015).
         """
         if batch.target is None:
-            raise ValueError("a batch without targets cannot be scored")
-        words = batch.target.ids[:, :-1].clone()
-        words[:, 0] = self.first
-        state, looks = self.encode(batch, watch)
-        if sampling > 0:
-            stepped = self._sampled(state, words, watch, sampling, rng)
+            raise ValueError("teacher forcing needs a batch with targets")
+        inputs = batch.target.ids[:, :-1].clone()
+        inputs[:, 0] = self.start_token
+        state, attentions = self.initial_state(batch, hooks)
+        if scheduled_sampling > 0:
+            output = self._scheduled_sampling(state, inputs, hooks, scheduled_sampling, rng)
         else:
-            stepped = self._write(state, words, watch)
-        return stepped._replace(looks={**looks, **stepped.looks})
+            output = self._decode(state, inputs, hooks)
+        return output._replace(attentions={**attentions, **output.attentions})
 
-    def _sampled(
-        self, state: State, words: Tensor, watch: Watch, sampling: float, rng: Generator | None
-    ) -> Stepped:
-        steps: list[Stepped] = []
-        own = words[:, 0]
-        for t in range(words.shape[1]):
-            coin = torch.rand(len(words), generator=rng).to(words.device) < sampling
-            given = torch.where(coin & (t > 0), own, words[:, t])
-            steps.append(self._write(state, given[:, None], watch))
+    def _scheduled_sampling(
+        self, state: State, inputs: Int[Tensor, "row query"], hooks: Hooks, probability: float, rng: Generator | None
+    ) -> DecoderOutput:
+        steps: list[DecoderOutput] = []
+        predicted = inputs[:, 0]
+        for t in range(inputs.shape[1]):
+            replace = torch.rand(len(inputs), generator=rng).to(inputs.device) < probability
+            tokens = torch.where(replace & (t > 0), predicted, inputs[:, t])
+            steps.append(self._decode(state, tokens[:, None], hooks))
             state = steps[-1].state
-            own = steps[-1].logits[:, 0].detach().argmax(dim=-1)
+            predicted = steps[-1].logits[:, 0].detach().argmax(dim=-1)
         return join_steps(steps)
 
 
-def initialise_as_printed(model: nn.Module) -> None:
-    """Bahdanau 2015, appendix B.1: recurrent matrices orthogonal, attention N(0, 0.001^2), v and biases 0,
-    everything else N(0, 0.01^2)."""
+def initialize_as_published(model: nn.Module) -> None:
+    """Initialize as Bahdanau 2015, appendix B.1.
+
+    Recurrent matrices are orthogonal, attention is N(0, 0.001^2), `v` and biases are 0, everything else N(0, 0.01^2).
+    """
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             part = name.rsplit(".", 1)[-1]

@@ -1,37 +1,39 @@
-"""Models that come with the package: found by name, or by the task they are for."""
+"""The models that are part of the package, by name or by task."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from heedful.errors import ModelError, nearest
-from heedful.tasks.folder import finished, read_card
+from heedful.tasks.model_folder import is_finished, read_card
 
-SHELF = Path(__file__).parent.parent / "bundled"  # one folder a model
-
-
-def bundled() -> dict[str, Path]:
-    """Every model on the shelf, by name."""
-    return {path.name: path for path in sorted(SHELF.glob("*")) if finished(path)}
+BUNDLED_FOLDER = Path(__file__).parent.parent / "bundled"  # one folder per model
 
 
-def find(names: Sequence[Path], task: str) -> list[Path]:
-    """The folders meant by `-m`: a folder, or the name of a bundled model; without any, the task's own."""
-    shelf = bundled()
+def bundled_models() -> dict[str, Path]:
+    """Return the folder of every bundled model by its name."""
+    return {path.name: path for path in sorted(BUNDLED_FOLDER.glob("*")) if is_finished(path)}
+
+
+def find_models(names: Sequence[str | Path], task: str) -> list[Path]:
+    """Return the model folders that `-m` names: paths or bundled models; without any, the bundled one for the task.
+
+    A bundled model's name wins over a folder of the same name: write `./NAME` for the folder.
+    """
+    bundled = bundled_models()
     if names:
-        return [_found(name, shelf) for name in names]
-    fitting = [path for path in shelf.values() if read_card(path)["task"] == task]
-    if not fitting:
-        raise ModelError(f"no model to {task} with comes with heedful yet: give a folder with -m")
-    return fitting[:1]
+        return [_find_model(name, bundled) for name in names]
+    suitable = [path for path in bundled.values() if read_card(path)["task"] == task]
+    if not suitable:
+        raise ModelError(f"no bundled model for {task}; pass one with -m")
+    return suitable[:1]
 
 
-def _found(name: Path, shelf: dict[str, Path]) -> Path:
-    if name.exists() or name.name != str(name):
-        return name
-    if str(name) not in shelf and shelf:
-        raise ModelError(
-            f"{name}: there is no such model folder, nor a bundled model; {nearest(str(name), shelf)}"
-        )
-    return shelf.get(str(name), name)
+def _find_model(name: str | Path, bundled: Mapping[str, Path]) -> Path:
+    if str(name) in bundled:
+        return bundled[str(name)]
+    path = Path(name)
+    if path.exists() or path.name != str(name) or not bundled:
+        return path
+    raise ModelError(f"{name}: no such model folder or bundled model; {nearest(str(name), bundled)}")

@@ -12,152 +12,146 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
-from heedful.config import Loaded, Recipe, differences, load_recipe, recipe_toml
-from heedful.config.section import Section
-from heedful.config.unread import unread
-from heedful.data.paths import PREFIX
+from heedful.config import LoadedRecipe, Recipe, differences, load_recipe, recipe_toml
+from heedful.config.unused import unused_settings
+from heedful.data.asset_files import asset_file
+from heedful.data.paths import has_prefix
 from heedful.errors import ModelError, TrainingError
-from heedful.tasks.folder import RECIPE, finished, save_model
-from heedful.tasks.kind import Assets, Kind, kind_of
-from heedful.training import leads
-from heedful.training.checkpoint import CURE, FOLDER, forget, under_way
-from heedful.training.log import NAME
+from heedful.section import Section
+from heedful.tasks.base import Assets, Task
+from heedful.tasks.model_folder import RECIPE, is_finished, save_model
+from heedful.tasks.registry import get_task
+from heedful.training import is_main_process
+from heedful.training.checkpoint_store import RESUME_DIR, START_OVER_HINT, has_checkpoint, remove_checkpoints
 from heedful.training.loop import train
-from heedful.training.types import Ears
+from heedful.training.metrics_log import METRICS_FILE
+from heedful.training.types import Callbacks
 
-OURS = (RECIPE, NAME, "metrics.tmp", "tensorboard", FOLDER)  # before there is a model
+RUN_FILES = (RECIPE, METRICS_FILE, "metrics.tmp", "tensorboard", RESUME_DIR)  # written before there is a model
 S = TypeVar("S", bound=Section)
-NOTHING = "there is nothing to learn"
-FREE = "training."  # a run under way may take other settings of this section; the state knows which
+NO_PARAMETERS = "the model has no parameters to train"
+RESUMABLE = "training."  # a run may be resumed with other settings of this section; the checkpoint checks which
 
 
-def run(loaded: Loaded, out: Path, ears: Ears) -> bool:
-    """Train as the recipe says, from where an earlier run stopped; False if there is nothing left to do."""
-    if _done_before(loaded, out):
+def train_recipe(loaded_recipe: LoadedRecipe, out: Path, callbacks: Callbacks) -> bool:
+    """Train a recipe's model into `out`, resuming an interrupted run; return False if it is already trained."""
+    if _is_trained(loaded_recipe, out):
         return False
-    recipe = anchored(loaded)
-    logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # `evaluate` tells of tokenised text, once
-    kind = kind_of(recipe.task.kind)
-    for line in unread(loaded):
-        ears.say(line)
-    with _as_found(out, kind):
-        _train(kind, recipe, loaded.base, out, ears)
+    recipe = absolute_paths(loaded_recipe)
+    logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # `evaluate` warns about tokenized text, once
+    task = get_task(recipe.task.kind)
+    for line in unused_settings(loaded_recipe):
+        callbacks.log(line)
+    with _removed_on_failure(out, task):
+        _train(task, recipe, loaded_recipe.base, out, callbacks)
     return True
 
 
-def _train(kind: Kind, recipe: Recipe, base: Path, out: Path, ears: Ears) -> None:
-    going_on = under_way(out) and all((out / name).is_file() for name in kind.files)
-    started = kind.start(recipe, base, _words(kind, out) if going_on else None, ears)
+def _train(task: Task, recipe: Recipe, base: Path, out: Path, callbacks: Callbacks) -> None:
+    resumed = has_checkpoint(out) and all(asset_file(out, name).is_file() for name in task.files)
+    setup = task.setup_training(recipe, base, _load_assets(task, out) if resumed else None, callbacks)
     torch.manual_seed(recipe.training.seed % 2**63)
-    model = kind.build(recipe, started.words)
-    begun = [] if going_on else started.prepare(model)
-    if leads():
-        if not going_on:
+    model = task.build(recipe, setup.assets)
+    initialization = [] if resumed else setup.initialize(model)
+    if is_main_process():
+        if not resumed:
             (out / RECIPE).write_text(recipe_toml(recipe), encoding="utf-8")
-            started.words.save(out)
-        ears.say(", ".join([*started.facts, f"{parameters_of(model):,} parameters"]))
-        for line in [*started.notes, *begun]:
-            ears.say(line)
-    if parameters_of(model) == 0:  # such as counting: it is what it will be
-        figures = started.task.validate(model.eval()).figures
-        save_model(out, recipe, started.words, model, figures, NOTHING)
-        ears.say(NOTHING)
+            setup.assets.save(out)
+        callbacks.log(", ".join([*setup.summary, f"{count_parameters(model):,} parameters"]))
+        for line in [*setup.notes, *initialization]:
+            callbacks.log(line)
+    if count_parameters(model) == 0:  # such as a popularity count
+        metrics = setup.task.validate(model.eval()).metrics
+        save_model(out, recipe, setup.assets, model, metrics, NO_PARAMETERS)
+        callbacks.log(NO_PARAMETERS)
         return
-    outcome = train(
-        started.task,
-        model,
-        recipe.training,
-        out,
-        begin=ears.begin,
-        tick=ears.tick,
-        after=ears.after,
-        say=ears.say,
-    )
-    if leads():
-        save_model(out, recipe, started.words, model, outcome.best.figures, outcome.reason)
-        forget(out)
-        ears.say(f"ended by training.{outcome.reason}")
+    outcome = train(setup.task, model, recipe.training, out, callbacks)
+    if is_main_process():
+        save_model(out, recipe, setup.assets, model, outcome.best.metrics, outcome.reason)
+        remove_checkpoints(out)
+        callbacks.log(f"stopped by training.{outcome.reason}")
 
 
-def parameters_of(model: nn.Module) -> int:
+def count_parameters(model: nn.Module) -> int:
+    """Return the number of trainable and frozen parameters."""
     return sum(weight.numel() for weight in model.parameters())
 
 
 @contextmanager
-def _as_found(out: Path, kind: Kind) -> Iterator[None]:
-    """Make the folder; what fails before there is a state to go on from leaves it as it was."""
-    there = set(out.iterdir()) if out.exists() else set()
-    new = not out.exists()
+def _removed_on_failure(out: Path, task: Task) -> Iterator[None]:
+    """Create the folder; an error before the first checkpoint removes what the run wrote."""
+    existing = set(out.iterdir()) if out.exists() else set()
+    created = not out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise TrainingError(f"{out}: cannot be made: {error.strerror}; give another --out") from None
+        raise TrainingError(f"{out}: cannot be created: {error.strerror}; give another --out") from None
     try:
         yield
     except BaseException:
-        if leads() and not under_way(out):
-            for path in {out / name for name in (*OURS, *kind.files)} - there:
+        if is_main_process() and not has_checkpoint(out):
+            for path in {out / name for name in (*RUN_FILES, *task.files)} - existing:
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-            if new:
-                with suppress(OSError):  # somebody put something into it
+            if created:
+                with suppress(OSError):  # another program wrote into it
                     out.rmdir()
         raise
 
 
-def _words(kind: Kind, out: Path) -> Assets:
+def _load_assets(task: Task, out: Path) -> Assets:
     try:
-        return kind.load(out)
+        return task.load_assets(out)
     except ModelError as error:
-        raise TrainingError(f"{error}; {CURE}") from None
+        raise TrainingError(f"{error}; {START_OVER_HINT}") from None
 
 
-def anchored(loaded: Loaded) -> Recipe:
-    """The recipe with files and folders that can be found from anywhere, as the model folder keeps it."""
+def absolute_paths(loaded_recipe: LoadedRecipe) -> Recipe:
+    """Return the recipe with absolute paths, as the model folder stores it."""
 
-    def found(name: str) -> str:
-        away = not name or name.startswith(PREFIX)
-        return name if away else str((loaded.base / name).absolute())
+    def absolute(name: str) -> str:
+        stays = not name or has_prefix(name)
+        return name if stays else str((loaded_recipe.base / name).absolute())
 
-    def folder(name: str) -> str:
-        """A model's, which people name from where they stand as well."""
-        here = Path(name).is_dir() and not (loaded.base / name).is_dir()
-        return str(Path(name).absolute()) if name and here else found(name)
+    def absolute_model(name: str) -> str:
+        """Model folders may also be relative to the working directory."""
+        in_working_directory = Path(name).is_dir() and not (loaded_recipe.base / name).is_dir()
+        return str(Path(name).absolute()) if name and in_working_directory else absolute(name)
 
-    recipe = loaded.recipe
+    recipe = loaded_recipe.recipe
     data, training = recipe.data, recipe.training
-    files: dict[str, Any] = {
-        split: tuple(map(found, getattr(data, split))) for split in ("train", "also", "valid", "test")
+    data_paths: dict[str, Any] = {
+        split: tuple(map(absolute, getattr(data, split))) for split in ("train", "extra_train", "valid", "test")
     }
-    files["ratings"] = _changed(data.ratings, found, "titles")
-    files["pictures"] = _changed(data.pictures, found, "folder", "captions", "weights")
-    files["vectors"] = found(data.vectors)
-    models: dict[str, Any] = {
-        "start_from": folder(training.start_from),
-        "teachers": tuple(map(folder, training.teachers)),
+    data_paths["ratings"] = _replace_paths(data.ratings, absolute, "titles")
+    data_paths["images"] = _replace_paths(data.images, absolute, "folder", "captions", "weights")
+    data_paths["vectors"] = absolute(data.vectors)
+    model_paths: dict[str, Any] = {
+        "init_from": absolute_model(training.init_from),
+        "teachers": tuple(map(absolute_model, training.teachers)),
     }
     return recipe.model_copy(
-        update={"data": data.model_copy(update=files), "training": training.model_copy(update=models)}
+        update={"data": data.model_copy(update=data_paths), "training": training.model_copy(update=model_paths)}
     )
 
 
-def _changed(section: S | None, change: Callable[[str], str], *keys: str) -> S | None:
+def _replace_paths(section: S | None, absolute: Callable[[str], str], *keys: str) -> S | None:
     if section is None:
         return None
-    return section.model_copy(update={key: change(getattr(section, key)) for key in keys})
+    return section.model_copy(update={key: absolute(getattr(section, key)) for key in keys})
 
 
-def _done_before(loaded: Loaded, out: Path) -> bool:
-    """True if `out` holds this recipe's finished model; another recipe's is refused with the difference."""
+def _is_trained(loaded_recipe: LoadedRecipe, out: Path) -> bool:
+    """Tell whether `out` holds this recipe's finished model; that of another recipe is refused with the differences."""
     if out.exists() and not out.is_dir():
-        raise TrainingError(f"{out} is a file; --out names a folder")
-    if not finished(out) and not under_way(out):
+        raise TrainingError(f"{out} is a file; --out takes a folder")
+    if not is_finished(out) and not has_checkpoint(out):
         return False
-    changed = differences(load_recipe(out / RECIPE).recipe, anchored(loaded))
-    if not finished(out):
-        changed = [line for line in changed if not line.startswith(FREE)]
+    changed = differences(load_recipe(out / RECIPE).recipe, absolute_paths(loaded_recipe))
+    if not is_finished(out):
+        changed = [line for line in changed if not line.startswith(RESUMABLE)]
     if not changed:
-        return finished(out)
+        return is_finished(out)
     listed = "\n".join(f"  - {line}" for line in changed)
     raise TrainingError(
-        f"{out} holds a model of another recipe; give another --out, or remove it. What differs:\n{listed}"
+        f"{out} holds a model of another recipe; give another --out, or remove it. Differences:\n{listed}"
     )

@@ -1,8 +1,1 @@
-"""From a model and what it wrote to a trace, and back: capture, check, replay, what-if."""
-
-from heedful.trace.capture import Captured, capture
-from heedful.trace.check import check
-from heedful.trace.replay import replay
-from heedful.trace.whatif import edit_of
-
-__all__ = ["Captured", "capture", "check", "edit_of", "replay"]
+"""Traces: capture, check, replay and edit what a model attended to. `trace.schema` holds the record types."""

@@ -1,191 +1,173 @@
-"""Capture: what a model did while it wrote given tokens, as the arrays of a trace.
+"""Capture: run a model once more over a given output and record it as the parts of a trace.
 
-Whatever way an output was found (greedy, beam, drawn, forced), it is written once more with everything
-watched: so every way of decoding has the same record, and its numbers belong together.
+However an output was decoded (greedy, beam, sampling, forced), it is scored once more in double precision with
+hooks on. Every decoding method therefore has the same record, and all numbers belong to one run.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from heedful.attention import Detail, Look, Watch
-from heedful.attention import Edit as Change
+from heedful.attention import AttentionOutput, Detail, Hooks
+from heedful.attention import Edit as EditHook
 from heedful.data.batch import Padded, Regions, TextBatch, pad
 from heedful.data.tokenizer import PAD, START
-from heedful.layers.state import Read, Stepped
+from heedful.layers.state import DecoderOutput, EncoderOutput
 from heedful.layers.transformer import TransformerEncoder
 from heedful.models import Seq2Seq
-from heedful.record import Looks, Site, Step, Top, site_looks
-from heedful.record import Tensor as Packed
-from heedful.record.trace import Level
+from heedful.trace.schema import PackedTensor, SideName, Site, SiteRecord, Step, TraceDetail
+from heedful.trace.steps import TokenText, record_step
 
-LIKELY = 8  # words shown for each step
-SOURCE = "source"  # what the encoder made of each position
-Side = Literal["target", "source"]
+SOURCE = "source"  # tensor: the encoder's output per position, (S, d)
+FEATURES = "features"  # tensor and intermediate: what the output matrix is applied to, (T, d)
 
 
-class Captured(NamedTuple):
+class CaptureOutput(NamedTuple):
     """The parts of a trace that come from the model."""
 
     steps: list[Step]
-    sites: list[Looks]
-    tensors: dict[str, Packed]
-    combine: dict[str, str]
+    sites: list[SiteRecord]
+    tensors: dict[str, PackedTensor]
+    intermediates: dict[str, str]
 
 
-class Asked(NamedTuple):
-    """What is captured: what was read and written, how much of it, and what is changed on the way."""
+class CaptureRequest(NamedTuple):
+    """One input, the output tokens to score, how much to record, and which weights to override."""
 
-    source: Padded | Regions  # of one item
-    written: Sequence[int]
-    detail: Level = "steps"
-    change: Change | None = None
-    forced: int = 0  # so many first tokens were not the model's choice
+    source: Padded | Regions
+    tokens: Sequence[int]
+    detail: TraceDetail = "steps"
+    edit: EditHook | None = None
+    n_forced: int = 0  # first tokens that the model did not choose itself
+
+
+def capture_hooks(detail: TraceDetail, edit: EditHook | None) -> Hooks:
+    """Return the hooks that record what a trace of this detail holds."""
+    return Hooks(Detail.WEIGHTS if detail == "weights" else Detail.FULL, edit=edit)
 
 
 @torch.inference_mode()
-def capture(model: Seq2Seq, asked: Asked, name_of: Callable[[int], str]) -> Captured:
-    """Write the tokens once more, in double precision, and record it."""
+def capture(model: Seq2Seq, request: CaptureRequest, token_text: TokenText) -> CaptureOutput:
+    """Score the output tokens in double precision and record every step and site."""
     model = copy.deepcopy(model).double()
-    batch = TextBatch(asked.source.double(), pad([[START, *asked.written]]))
-    level = Detail.WEIGHTS if asked.detail == "weights" else Detail.FULL
-    watch = Watch(level, edit=asked.change)
-    stepped, read = model.score(batch, watch), model.read(batch, watch)
-    tensors: dict[str, Packed] = {}
-    combine: dict[str, str] = {}
-    if asked.detail != "weights":
-        tensors[SOURCE] = Packed.of(read.keys[0].numpy(), "S", "d")
-        given = dict(stepped.inner)
+    batch = TextBatch(request.source.double(), pad([[START, *request.tokens]]))
+    hooks = capture_hooks(request.detail, request.edit)
+    output, encoded = model(batch, hooks), model.encode(batch, hooks)
+    tensors: dict[str, PackedTensor] = {}
+    intermediates: dict[str, str] = {}
+    if request.detail != "weights":
+        tensors[SOURCE] = PackedTensor.pack(encoded.keys[0].numpy(), "S", "d")
+        parts = dict(output.intermediates)
+        # A linear read-out's features are state and context side by side, which are recorded already.
         if not (model.config.decoder.recurrent and model.config.decoder.read_out == "linear"):
-            given["said"] = stepped.said
-        if stepped.copied is not None:
-            given["gate"] = stepped.copied.gate
-        for name, tensor in given.items():
-            tensors[name] = Packed.of(tensor[0].numpy(), *"Td"[: tensor.ndim - 1])
-            combine[name] = name
+            parts[FEATURES] = output.features
+        if output.pointer is not None:
+            parts["copy_gate"] = output.pointer.gate
+        for name, tensor in parts.items():
+            tensors[name] = PackedTensor.pack(tensor[0].numpy(), *"Td"[: tensor.ndim - 1])
+            intermediates[name] = name
     sites = [
-        _site(model, site, stepped, read, asked.detail, tensors)
+        _record_site(model, site, output, encoded, request.detail, tensors)
         for site in model.sites
-        if stepped.looks[site.id].weights is not None
+        if output.attentions[site.id].weights is not None
     ]
-    return Captured(_steps(model, stepped, asked, name_of), sites, tensors, combine)
+    return CaptureOutput(_record_steps(model, output, request, token_text), sites, tensors, intermediates)
 
 
-def _site(
+def _record_site(
     model: Seq2Seq,
     site: Site,
-    stepped: Stepped,
-    read: Read,
-    detail: Level,
-    tensors: dict[str, Packed],
-) -> Looks:
-    look = stepped.looks[site.id]
-    asks: Side = "source" if site.id.startswith("enc.") else "target"
-    reads: Side = "target" if site.kind == "self" and asks == "target" else "source"
-    more = None
-    if detail == "full" or (detail == "steps" and site.id == model.alignment):
-        more = More(_values(model, site, look, stepped, read), _mask(site, stepped, read))
-    return packed_site(site, look, (asks, reads), tensors, more)
+    output: DecoderOutput,
+    encoded: EncoderOutput,
+    detail: TraceDetail,
+    tensors: dict[str, PackedTensor],
+) -> SiteRecord:
+    attention = output.attentions[site.id]
+    query_side: SideName = "source" if site.id.startswith("enc.") else "target"
+    key_side: SideName = "target" if site.kind == "self" and query_side == "target" else "source"
+    keys = None
+    if detail == "full" or (detail == "steps" and site.id == model.alignment_site):
+        memory = output.state.memory.get(site.id, output.state.cache.get(site.id))
+        if memory is not None:
+            keys = SiteKeys(memory.values, memory.keep[0])
+        else:
+            keys = SiteKeys(encoder_values(model.encoder, site, attention, encoded), encoded.keep[0])
+    return pack_site(site, attention, (query_side, key_side), tensors, keys)
 
 
-class More(NamedTuple):
-    """What is kept of a site beside its weights: what was mixed, (1, key, head, width), and may be read."""
+class SiteKeys(NamedTuple):
+    """What a site attends over: values (1, key, head, width), and which keys may be read."""
 
     values: Tensor
-    mask: Tensor
+    keep: Tensor
 
 
-def packed_site(
-    site: Site, look: Look, sides: tuple[Side, Side], tensors: dict[str, Packed], more: More | None
-) -> Looks:
-    """One site of a single item, its arrays put into `tensors`. `sides`: what asks, and what is read."""
-    assert look.weights is not None
-    asks, reads = sides
-    query, key = asks[0].upper(), reads[0].upper()
+def pack_site(
+    site: Site,
+    attention: AttentionOutput,
+    sides: tuple[SideName, SideName],
+    tensors: dict[str, PackedTensor],
+    keys: SiteKeys | None,
+) -> SiteRecord:
+    """Return the record of a site of a single input and add its arrays to `tensors`.
 
-    def keep(name: str, tensor: Tensor, *dims: str) -> str:
-        packed = Packed.of(tensor.numpy(), *dims)
-        for other, known in tensors.items():  # one array, one place
-            if known.data == packed.data and _squeezed(known) == _squeezed(packed):
+    `sides` are those of the queries and of the keys. Without `keys` only the weights are recorded.
+    """
+    assert attention.weights is not None
+    query_axis, key_axis = (side[0].upper() for side in sides)
+
+    def pack(name: str, tensor: Tensor, *dims: str) -> str:
+        packed = PackedTensor.pack(tensor.numpy(), *dims)
+        for other, known in tensors.items():  # store equal arrays once
+            if known.data == packed.data and _shape_without_ones(known) == _shape_without_ones(packed):
                 return other
         tensors[f"{site.id}/{name}"] = packed
         return f"{site.id}/{name}"
 
-    named = {"weight": keep("weight", look.weights[0], query, "H", key)}
-    extra: dict[str, str] = {}
-    if more is not None:
-        assert look.scores is not None
-        assert look.query is not None
-        assert look.context is not None
-        named["score"] = keep("score", look.scores[0], query, "H", key)
-        named["query"] = keep("query", look.query[0], query, "d")
-        named["context"] = keep("context", look.context[0], query, "H", "d")
-        named["value"] = keep("value", more.values[0], key, "H", "d")
-        for name in ("centre", "sample"):
-            if name in look.extra:
-                extra[name] = keep(name, look.extra[name][0].float(), query, "H")
-        if not bool(more.mask.all()):
-            named["mask"] = keep("mask", more.mask, key)
-    return site_looks(site, asks=asks, reads=reads, extra=extra, **named)
+    names = {"weights": pack("weights", attention.weights[0], query_axis, "H", key_axis)}
+    extras: dict[str, str] = {}
+    if keys is not None:
+        assert attention.scores is not None
+        assert attention.query is not None
+        assert attention.head_contexts is not None
+        names["scores"] = pack("scores", attention.scores[0], query_axis, "H", key_axis)
+        names["query"] = pack("query", attention.query[0], query_axis, "d")
+        names["context"] = pack("context", attention.head_contexts[0], query_axis, "H", "d")
+        names["values"] = pack("values", keys.values[0], key_axis, "H", "d")
+        for name in ("center", "sample"):
+            if name in attention.extras:
+                extras[name] = pack(name, attention.extras[name][0].float(), query_axis, "H")
+        if not bool(keys.keep.all()):
+            names["keep"] = pack("keep", keys.keep, key_axis)
+    return SiteRecord.from_site(site, query_side=sides[0], key_side=sides[1], extras=extras, **names)
 
 
-def _squeezed(packed: Packed) -> list[int]:
+def _shape_without_ones(packed: PackedTensor) -> list[int]:
     return [size for size in packed.shape if size != 1]
 
 
-def _values(model: Seq2Seq, site: Site, look: Look, stepped: Stepped, read: Read) -> Tensor:
-    """What is mixed: (1, key, head, width)."""
-    if site.id in stepped.state.memory:
-        return stepped.state.memory[site.id].values
-    if site.id in stepped.state.cache:
-        return stepped.state.cache[site.id].values
-    return encoder_values(model.encoder, site, look, read)
-
-
-def encoder_values(encoder: nn.Module, site: Site, look: Look, read: Read) -> Tensor:
-    """The same of a site of what reads: an LSTMN's tape, or a Transformer's layer."""
-    if site.id in read.tapes:
-        return read.tapes[site.id].values
+def encoder_values(encoder: nn.Module, site: Site, attention: AttentionOutput, encoded: EncoderOutput) -> Tensor:
+    """Return the values (1, key, head, width) of a site in an encoder: an LSTMN's tape or a Transformer layer."""
+    if site.id in encoded.tapes:
+        return encoded.tapes[site.id].values
     assert isinstance(encoder, TransformerEncoder)
     layer = next(layer for layer in encoder.layers if layer.self_site == site.id)
-    given = look.query  # a layer reads what it asks with
-    assert given is not None
-    return layer.self_attention.prepare(given, torch.ones(given.shape[:2], dtype=torch.bool)).values
+    inputs = attention.query  # self-attention: keys and values are made from the queries' inputs
+    assert inputs is not None
+    return layer.self_attention.prepare(inputs, torch.ones(inputs.shape[:2], dtype=torch.bool)).values
 
 
-def _mask(site: Site, stepped: Stepped, read: Read) -> Tensor:
-    memory = stepped.state.memory.get(site.id, stepped.state.cache.get(site.id))
-    return read.keep[0] if memory is None else memory.keep[0]
-
-
-def _steps(model: Seq2Seq, stepped: Stepped, asked: Asked, name_of: Callable[[int], str]) -> list[Step]:
-    scores = stepped.logits[0].clone()
-    scores[:, PAD] = scores[:, START] = float("-inf")
-    logp = scores.double().log_softmax(dim=-1)
-    entropy = torch.special.entr(logp.exp()).sum(dim=-1).tolist()
-    best = logp.topk(min(LIKELY, logp.shape[-1]), dim=-1)
-    found = []
-    before = [model.first, *asked.written]
-    for t, word in enumerate(asked.written):
-        mine = float(logp[t, word])
-        top = [
-            Top(id=i, text=name_of(i), logp=value)
-            for value, i in zip(best.values[t].tolist(), best.indices[t].tolist(), strict=True)
-            if value > float("-inf")
-        ]
-        found.append(
-            Step(
-                logp=mine,
-                input=before[t],
-                forced=t < asked.forced,
-                rank=int((logp[t] > mine).sum()),
-                entropy=entropy[t],
-                top=top,
-            )
-        )
-    return found
+def _record_steps(model: Seq2Seq, output: DecoderOutput, request: CaptureRequest, token_text: TokenText) -> list[Step]:
+    logits = output.logits[0].clone()
+    logits[:, PAD] = logits[:, START] = float("-inf")
+    logp = logits.double().log_softmax(dim=-1)
+    inputs = [model.start_token, *request.tokens]
+    return [
+        record_step(logp[t], token, token_text, input=inputs[t], forced=t < request.n_forced)
+        for t, token in enumerate(request.tokens)
+    ]

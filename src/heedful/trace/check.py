@@ -1,140 +1,137 @@
-"""`check`: softmax and context once more, from the file alone."""
+"""Checks that need the trace alone: row sums, and weights and contexts recomputed in plain loops."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 import numpy as np
 
-from heedful.record import Checks, Looks, Trace
-from heedful.trace.loops import mixture
-from heedful.trace.place import placed
+from heedful.trace.plain_math import max_difference, weighted_sum
+from heedful.trace.plain_placement import weights_from_scores
+from heedful.trace.schema import Checks, SiteRecord, Trace
 
-ENDS = "ends"  # which words are the last of their sentences
-SLOT = "slot"  # the score of a tape's empty slot, which is no position
-SAME = 1e-6  # weights of two steps that differ by less look at one place
+SENTENCE_ENDS = "sentence_ends"  # tensor: which words are the last of their sentence
+EMPTY_SLOT = "empty_slot"  # extra: the score of a tape's empty slot, which is no position of the text
+SAME_WEIGHTS = 1e-6  # total variation distance up to which two steps attend alike
 
 
 def check(trace: Trace) -> Checks:
-    """The largest differences between what the trace says and what follows from its own numbers."""
-    sums = [_row_sums(trace, looks) for looks in trace.sites]
+    """Return the largest differences between a trace's numbers and those recomputed from it alone."""
+    sums = [_row_sum_error(trace, record) for record in trace.sites]
+    weights = [d for record in trace.sites if record.scores for d in _weight_errors(trace, record)]
+    contexts = [d for record in trace.sites if record.context for d in _context_errors(trace, record)]
     return Checks(
-        row_sum=_largest(s for s in sums if s is not None),
-        softmax=_largest(d for looks in trace.sites if looks.score for d in _softmax(trace, looks)),
-        context=_largest(d for looks in trace.sites if looks.context for d in _context(trace, looks)),
-        top_first=_top_first(trace),
-        moving=_moving(trace),
+        row_sum=max((error for error in sums if error is not None), default=None),
+        weights=max(weights, default=None),
+        context=max(contexts, default=None),
+        greedy_is_argmax=_greedy_is_argmax(trace),
+        weights_vary=_weights_vary(trace),
     )
 
 
-def _largest(differences: Iterable[float]) -> float | None:
-    return max(differences, default=None)
-
-
-def _row_sums(trace: Trace, looks: Looks) -> float | None:
-    """How far rows are from summing to what the site promises; edited rows promise nothing."""
-    kept = [t for t in range(len(trace.steps)) if not edited(trace, looks, t)] or None
-    weights = trace.weights(looks.site)
-    if looks.mass == "free" or (kept is None and looks.asks == "target"):
-        return None
-    rows = weights if looks.asks == "source" else weights[kept]
-    sums = rows.sum(axis=-1)
-    if looks.mass == "at_most_one":
-        return float(np.maximum(sums - 1, 0).max(initial=0))
-    some = sums[sums > 0]  # a query that may read nothing has zeros
-    return float(np.abs(some - 1).max(initial=0))
-
-
-def edited(trace: Trace, looks: Looks, step: int) -> bool:
-    """Were the weights of this site changed by hand at this step?"""
-    by_hand = ("set", "onehot", "zero", "uniform", "permute", "gold", "mask-head")
+def is_edited(trace: Trace, record: SiteRecord, query: int) -> bool:
+    """Return whether the weights of a site were edited at a query; edits without a site are the alignment's."""
     return any(
-        edit.op in by_hand and edit.site in (None, looks.site) and edit.step in (None, step)
+        edit.changes_weights and (edit.site or trace.alignment_site) == record.site and edit.step in (None, query)
         for edit in trace.edits
     )
 
 
-def _rows(trace: Trace, looks: Looks) -> Iterable[tuple[int, int]]:
-    weights = trace.weights(looks.site)
-    for query in range(weights.shape[0]):
-        for head in range(weights.shape[1]):
-            yield query, head
+def allowed_keys(trace: Trace, record: SiteRecord, query: int) -> list[bool]:
+    """Return which keys a query of a site may read."""
+    keep = [True] * trace.tensors[record.weights].shape[2]
+    if record.keep is not None:
+        keep = [bool(value) for value in trace.tensors[record.keep].array()]
+    if record.kind == "pool" and record.query_side == "source":
+        return _keys_of_sentence(trace, query, keep)
+    if record.kind == "tape":
+        return [value and key < query and keep[query] for key, value in enumerate(keep)]
+    if record.kind == "self" and (record.query_side == "target" or trace.model.task == "read"):
+        return [value and key <= query for key, value in enumerate(keep)]
+    if record.kind == "history" and (item := trace.target.tokens[query].id) is not None:
+        # An item of the history is no evidence for itself (He 2018).
+        return [value and token.id != item for value, token in zip(keep, trace.source.tokens, strict=True)]
+    return keep
 
 
-def allowed(trace: Trace, looks: Looks, query: int) -> list[bool]:
-    """What a query of this site may read."""
-    count = trace.tensors[looks.weight].shape[2]
-    open_ = [True] * count
-    if looks.mask is not None:
-        open_ = [bool(value) for value in trace.tensors[looks.mask].array()]
-    if looks.kind == "pool" and looks.asks == "source":
-        return _own_sentence(trace, query, open_)
-    if looks.kind == "tape":
-        return [value and key < query and open_[query] for key, value in enumerate(open_)]
-    if looks.kind == "self" and (looks.asks == "target" or trace.model.task == "read"):
-        open_ = [value and key <= query for key, value in enumerate(open_)]
-    if looks.kind == "history" and (own := trace.target.tokens[query].id) is not None:  # no item reads itself
-        open_ = [value and token.id != own for value, token in zip(open_, trace.source.tokens, strict=True)]
-    return open_
-
-
-def _own_sentence(trace: Trace, query: int, open_: list[bool]) -> list[bool]:
-    """The last word of a sentence reads from behind the one before it to itself; no other asks."""
-    last = trace.array(ENDS).tolist()
-    if not last[query]:
-        return [False] * len(open_)
-    first = max((key + 1 for key in range(query) if last[key]), default=0)
-    return [value and first <= key <= query for key, value in enumerate(open_)]
-
-
-def _softmax(trace: Trace, looks: Looks) -> Iterable[float]:
-    assert looks.score is not None
-    settings = attention_settings(trace, looks)
-    scores, weights = trace.array(looks.score), trace.weights(looks.site)
-    extras = {name: trace.array(tensor) for name, tensor in looks.extra.items()}
-    for query, head in _rows(trace, looks):
-        if edited(trace, looks, query):
-            continue
-        extra = {name: float(array[query, head]) for name, array in extras.items()}
-        row, open_ = scores[query, head].tolist(), allowed(trace, looks, query)
-        slots = [extra[SLOT]] if SLOT in extra else []
-        made = placed(row + slots, open_ + [True] * len(slots), settings, query, extra)[: len(row)]
-        yield float(np.abs(np.asarray(made) - weights[query, head]).max(initial=0))
-
-
-def attention_settings(trace: Trace, looks: Looks) -> dict[str, object]:
-    """The recipe's words for this site: Transformers and pointers look by plain softmax."""
+def attention_settings(trace: Trace, record: SiteRecord) -> dict[str, object]:
+    """Return the recipe's [model.attention] settings of a site; Transformers, tapes and pointers have their own."""
     decoder = trace.model.settings.get("decoder", {}).get("kind")
-    if looks.kind == "tape":
+    if record.kind == "tape":
         return {"score": "additive", "heads": 0, "read_end": True}
-    if looks.site == "copy":
+    if record.site == "copy":
         return {"score": "general", "heads": 0, "read_end": True}
-    if looks.kind == "self" or decoder == "transformer":
-        return {"score": "scaled-dot", "heads": looks.heads, "read_end": True}
+    if record.kind == "self" or decoder == "transformer":
+        return {"score": "scaled-dot", "heads": record.heads, "read_end": True}
     return dict(trace.model.settings.get("attention", {}))
 
 
-def _context(trace: Trace, looks: Looks) -> Iterable[float]:
-    assert looks.context is not None
-    if looks.value is None:
+def _keys_of_sentence(trace: Trace, query: int, keep: list[bool]) -> list[bool]:
+    """The last word of a sentence is its query, and the sentence's words are the keys; other words have none."""
+    is_end = trace.array(SENTENCE_ENDS).tolist()
+    if not is_end[query]:
+        return [False] * len(keep)
+    first = max((key + 1 for key in range(query) if is_end[key]), default=0)
+    return [value and first <= key <= query for key, value in enumerate(keep)]
+
+
+def _row_sum_error(trace: Trace, record: SiteRecord) -> float | None:
+    """Return how far rows are from the sum that `mass` promises; edited rows promise nothing."""
+    weights = trace.weights(record.site)
+    rows = [query for query in range(len(weights)) if not is_edited(trace, record, query)]
+    if record.mass == "free" or not rows:
+        return None
+    sums = weights[rows].sum(axis=-1)
+    if record.mass == "at_most_one":
+        return float(np.maximum(sums - 1, 0).max(initial=0))
+    sums = sums[sums > 0]  # a query without any key has zeros
+    return float(np.abs(sums - 1).max(initial=0))
+
+
+def _rows(trace: Trace, record: SiteRecord) -> Iterator[tuple[int, int]]:
+    n_queries, n_heads, _ = trace.tensors[record.weights].shape
+    for query in range(n_queries):
+        for head in range(n_heads):
+            yield query, head
+
+
+def _weight_errors(trace: Trace, record: SiteRecord) -> Iterator[float]:
+    assert record.scores is not None
+    settings = attention_settings(trace, record)
+    scores, weights = trace.array(record.scores), trace.weights(record.site)
+    extras = {name: trace.array(tensor) for name, tensor in record.extras.items()}
+    for query, head in _rows(trace, record):
+        if is_edited(trace, record, query):
+            continue
+        extra = {name: float(array[query, head]) for name, array in extras.items()}
+        row, allowed = scores[query, head].tolist(), allowed_keys(trace, record, query)
+        slots = [extra[EMPTY_SLOT]] if EMPTY_SLOT in extra else []
+        recomputed = weights_from_scores(row + slots, allowed + [True] * len(slots), settings, query, extra)
+        yield max_difference(recomputed[: len(row)], weights[query, head])
+
+
+def _context_errors(trace: Trace, record: SiteRecord) -> Iterator[float]:
+    assert record.context is not None
+    if record.values is None:
         return
-    weights = trace.weights(looks.site)
-    contexts, values = trace.by_head(looks.context), trace.by_head(looks.value)
-    for query, head in _rows(trace, looks):
-        made = mixture(weights[query, head].tolist(), values[:, head].tolist())
-        yield float(np.abs(np.asarray(made) - contexts[query, head]).max(initial=0))
+    weights = trace.weights(record.site)
+    contexts, values = trace.by_head(record.context), trace.by_head(record.values)
+    for query, head in _rows(trace, record):
+        recomputed = weighted_sum(weights[query, head].tolist(), values[:, head].tolist())
+        yield max_difference(recomputed, contexts[query, head])
 
 
-def _top_first(trace: Trace) -> bool | None:
-    """Is the word that was written the likeliest, where the search was greedy and nothing was forced?"""
-    if trace.decode.get("method") != "greedy":
+def _greedy_is_argmax(trace: Trace) -> bool | None:
+    """Return whether greedy search chose the likeliest token at every step that was not forced."""
+    if trace.decoding.get("method") != "greedy":
         return None
     ranks = [step.rank for step in trace.steps if step.rank is not None and not step.forced]
     return all(rank == 0 for rank in ranks) if ranks else None
 
 
-def _moving(trace: Trace) -> bool | None:
-    if trace.alignment is None or len(trace.steps) < 2:
+def _weights_vary(trace: Trace) -> bool | None:
+    """Return whether any step attends otherwise than the first."""
+    if trace.alignment_site is None or len(trace.steps) < 2:
         return None
     matrix = trace.matrix()
-    return bool((np.abs(matrix - matrix[0]).sum(axis=1) / 2).max() > SAME)
+    return bool((np.abs(matrix - matrix[0]).sum(axis=1) / 2).max() > SAME_WEIGHTS)

@@ -1,400 +1,215 @@
-"""`replay`: scores, weights, contexts, read-out and output distribution once more, in plain Python loops.
+"""Replay: recompute scores, weights and contexts of a trace in plain Python loops from the model's parameters.
 
-It is given what a trace recorded (states, queries, words) and the parameters of the model folder, and shares
-no code with the models: what it agrees with follows from the equations.
+A replay takes the recorded states, queries and tokens, and the parameters of the model folder. It shares no code
+with the models, so what agrees follows from the equations. What comes after the attention depends on the task: each
+task has a subclass of `Replay`.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.errors import TraceError
-from heedful.record import Checks, Looks, Trace
-from heedful.trace.check import allowed, attention_settings, check, edited
-from heedful.trace.loops import (
-    Rows,
-    Vector,
-    dot,
-    log_softmax,
-    mixture,
-    norm,
-    plus,
-    relu,
-    sigmoid,
-    tanh,
-    times,
-)
-from heedful.trace.place import placed
-from heedful.trace.replay_reader import replay_reader
+from heedful.trace.check import EMPTY_SLOT, allowed_keys, attention_settings, check, is_edited
+from heedful.trace.plain_math import Rows, Vector, affine, max_difference, sigmoid, tanh, weighted_sum
+from heedful.trace.plain_placement import weights_from_scores
+from heedful.trace.plain_scores import score_keys
+from heedful.trace.schema import Checks, SiteRecord, Trace
 
 Parameters = Mapping[str, npt.NDArray[Any]]
-PAD, START = 0, 2  # never written
 
 
-def replay(trace: Trace, parameters: Parameters) -> Checks:
-    """The largest differences between the trace and what its model's parameters give in plain loops."""
-    if trace.detail == "weights":
-        raise TraceError("a trace of weights alone cannot be replayed: make one with --detail steps or full")
-    if trace.model.task == "read":
-        return replay_reader(trace, parameters)
-    replayer = _replayer(trace, parameters)
-    found = check(trace)
-    score, softmax, context = 0.0, 0.0, 0.0
-    for looks in trace.sites:
-        if looks.score is None or looks.query is None:
-            continue
-        for differences in replayer.looks(looks):
-            score, softmax, context = (
-                max(a, b) for a, b in zip((score, softmax, context), differences, strict=True)
-            )
-    said, output = replayer.output()
-    return found.model_copy(
-        update={
-            "score": score if trace.sites else None,
-            "softmax": max(softmax, found.softmax or 0.0) if trace.sites else None,
-            "context": max(context, found.context or 0.0) if trace.sites else None,
-            "said": said,
-            "output": output,
-        }
-    )
+class SiteErrors(NamedTuple):
+    """Largest differences of one query and head."""
+
+    scores: float
+    weights: float
+    context: float
 
 
-def _replayer(trace: Trace, parameters: Parameters) -> Replay:
-    """The one for its task; theirs are made from the class below."""
-    if trace.model.task == "recommend":
-        from heedful.trace.replay_history import HistoryReplay
+class OutputErrors(NamedTuple):
+    """Largest differences of the features and of the log-probabilities; None: not recomputed."""
 
-        return HistoryReplay(trace, parameters)
-    if trace.model.settings.get("classifier"):
-        from heedful.trace.replay_label import LabelReplay
-
-        return LabelReplay(trace, parameters)
-    return Replay(trace, parameters)
+    features: float | None
+    output: float
 
 
-class Replay:
-    """The equations of encoder-decoders."""
+class Replay(ABC):
+    """A trace and the parameters of its model. Parameter names are those of the model's state dict."""
 
     def __init__(self, trace: Trace, parameters: Parameters) -> None:
+        if trace.detail == "weights":
+            raise TraceError("replay needs scores and queries: record the trace with --detail steps or full")
         self.trace, self.parameters = trace, parameters
         self.settings = trace.model.settings
         self.source: Rows = trace.array("source").tolist() if "source" in trace.tensors else []
         self._lists: dict[str, Any] = {}
 
+    def checks(self) -> Checks:
+        """Return all checks of the trace, those that need the parameters included."""
+        checks = check(self.trace)
+        records = [record for record in self.trace.sites if record.scores is not None and record.query is not None]
+        errors = [error for record in records for error in self.site_errors(record)]
+        features, output = self.output_errors()
+        return checks.model_copy(
+            update={
+                "scores": max((error.scores for error in errors), default=None),
+                "weights": max([e.weights for e in errors] + [checks.weights or 0.0]) if errors else checks.weights,
+                "context": max([e.context for e in errors] + [checks.context or 0.0]) if errors else checks.context,
+                "features": features,
+                "output": output,
+            }
+        )
+
+    @abstractmethod
+    def output_errors(self) -> OutputErrors:
+        """Recompute what follows the attention, up to the log-probabilities of the output."""
+
+    # parameters
+
     def get(self, name: str) -> Any:
-        """A parameter as lists; tied ones go by another name."""
+        """Return a parameter as lists."""
         if name not in self._lists:
             if name not in self.parameters:
-                raise TraceError(f"the model folder has no parameter {name}: is it another model's trace?")
+                raise TraceError(f"the model folder has no parameter {name}: the trace is of another model")
             self._lists[name] = np.asarray(self.parameters[name], dtype=np.float64).tolist()
         return self._lists[name]
 
-    def has(self, name: str) -> bool:
-        return name in self.parameters
+    def get_optional(self, name: str) -> Any:
+        """Return a parameter as lists, or None if the model has none of this name."""
+        return self.get(name) if name in self.parameters else None
 
-    # looks
+    def linear(self, name: str, x: Vector) -> list[float]:
+        """Apply the linear layer of a name, with its bias if it has one."""
+        return affine(self.get(f"{name}.weight"), x, self.get_optional(f"{name}.bias"))
 
-    def looks(self, looks: Looks) -> Iterator[tuple[float, float, float]]:
-        """For every query and head: differences of scores, of weights and of the context."""
-        trace = self.trace
-        assert looks.score is not None
-        assert looks.query is not None
-        assert looks.context is not None
-        where = self._module(looks)
-        settings = attention_settings(trace, looks)
-        queries = self._queries(looks)
-        keys = self._keys(looks, queries)
-        values = self._values(looks, queries)
-        recorded = [trace.array(looks.score), trace.array(looks.weight), trace.by_head(looks.context)]
-        extras = {name: trace.array(tensor) for name, tensor in looks.extra.items()}
-        covered = np.zeros((looks.heads, len(keys)))
-        by_head = self._projected(where, keys, "to_key", looks.heads)
-        mixed = self._projected(where, values, "to_value", looks.heads)
-        asked = self._projected(where, queries, "to_query", looks.heads)
-        for t in range(len(queries)):
-            for head in range(looks.heads):
-                count = self._there(looks, t, len(keys))
-                made = self._scores(where, settings, asked[head][t], by_head[head][:count], covered[head])
+    # attention
+
+    def site_errors(self, record: SiteRecord) -> Iterator[SiteErrors]:
+        """Yield the differences of each query and head of a site."""
+        assert record.scores is not None
+        assert record.context is not None
+        trace, module = self.trace, self.module_name(record)
+        settings = attention_settings(trace, record)
+        scores, weights = trace.array(record.scores), trace.array(record.weights)
+        contexts = trace.by_head(record.context)
+        extras = {name: trace.array(tensor) for name, tensor in record.extras.items()}
+        inputs = self.queries(record)
+        queries = self._project(module, inputs, "to_query", record.heads)
+        keys = self._project(module, self.keys(record, inputs), "to_key", record.heads)
+        values = self._project(module, self.values(record, inputs), "to_value", record.heads)
+        coverage = np.zeros((record.heads, len(keys[0])))
+        for t in range(len(inputs)):
+            allowed = allowed_keys(trace, record, t)
+            n_keys = self.n_keys(record, t, len(keys[0]))
+            for head in range(record.heads):
+                get = self._score_parameters(module)
+                query = queries[head][t]
+                row = score_keys(str(settings["score"]), query, keys[head][:n_keys], get, coverage[head].tolist())
+                slots = self.empty_slot_scores(record, settings, query, get)
                 extra = {name: float(array[t, head]) for name, array in extras.items()}
-                extra |= self._centre(where, settings, asked[head][t], looks)
-                open_ = allowed(trace, looks, t)
-                padded = made + [0.0] * (len(open_) - count)
-                weights = placed(padded, open_, settings, t, extra)
-                if edited(trace, looks, t):
-                    weights = recorded[1][t, head].tolist()
-                covered[head] += np.asarray(weights)
-                context = mixture(weights, mixed[head])
-                yield (
-                    apart(made, recorded[0][t, head][:count]),
-                    apart(weights, recorded[1][t, head]),
-                    apart(context, recorded[2][t, head]),
+                extra |= self._center(module, settings, query, allowed)
+                padded = row + [0.0] * (len(allowed) - n_keys)
+                recomputed = weights_from_scores(padded + slots, allowed + [True] * len(slots), settings, t, extra)
+                recomputed = recomputed[: len(allowed)]
+                if is_edited(trace, record, t):
+                    recomputed = weights[t, head].tolist()
+                coverage[head] += np.asarray(recomputed)
+                yield SiteErrors(
+                    max(
+                        max_difference(row, scores[t, head][:n_keys]),
+                        max((abs(slot - extra[EMPTY_SLOT]) for slot in slots), default=0.0),
+                    ),
+                    max_difference(recomputed, weights[t, head]),
+                    max_difference(weighted_sum(recomputed, values[head]), contexts[t, head]),
                 )
 
-    def _there(self, looks: Looks, t: int, keys: int) -> int:
-        """How many positions there are for query t: not those that are not written yet."""
-        if looks.kind == "tape":
-            return t if allowed(self.trace, looks, t).count(True) else 0
-        return t + 1 if looks.kind == "self" and looks.asks == "target" else keys
-
-    def _module(self, looks: Looks) -> str:
-        """Where a site's parameters are in the model."""
-        if looks.site == "copy":
-            return "copying.attention"
-        parts = looks.site.split(".")
-        if looks.kind == "tape":
-            return f"encoder.stack.cells.{parts[-1]}.tape.attention"
+    def module_name(self, record: SiteRecord) -> str:
+        """Return the state-dict prefix of a site's attention."""
+        parts = record.site.split(".")
+        if record.kind == "tape":
+            return f"encoder.lstmn.cells.{parts[-1]}.tape.attention"
         if parts[0] in ("enc", "dec"):
-            room = "encoder" if parts[0] == "enc" else "decoder"
-            return f"{room}.layers.{parts[1]}.{parts[2]}_attention"
-        if len(parts) == 2:  # cross.N of a convolutional decoder
-            return f"decoder.looks.{parts[1]}"
+            side = "encoder" if parts[0] == "enc" else "decoder"
+            return f"{side}.layers.{parts[1]}.{parts[2]}_attention"
         return "decoder.attention"
 
-    def _queries(self, looks: Looks) -> Rows:
-        assert looks.query is not None
-        queries: Rows = self.trace.array(looks.query).tolist()
+    def queries(self, record: SiteRecord) -> Rows:
+        assert record.query is not None
+        queries: Rows = self.trace.array(record.query).tolist()
         return queries
 
-    def _keys(self, looks: Looks, queries: Rows) -> Rows:
-        if looks.kind == "tape":  # [h; m] stands there: states are compared, both are read
-            return [row[: len(row) // 2] for row in self._values(looks, queries)]
-        return queries if looks.kind == "self" else self.source
+    def keys(self, record: SiteRecord, queries: Rows) -> Rows:
+        """Return the inputs of the keys, given those of the queries."""
+        if record.kind == "tape":  # the tape holds [hidden; memory]: hidden states are the keys, both are values
+            return [row[: len(row) // 2] for row in self.values(record, queries)]
+        return queries if record.kind == "self" else self.source
 
-    def _values(self, looks: Looks, queries: Rows) -> Rows:
-        if looks.kind == "tape":
-            assert looks.value is not None
-            rows: Rows = self.trace.by_head(looks.value)[:, 0].tolist()
-            return rows
-        if looks.kind == "self":
-            return queries
-        if self.settings["decoder"]["kind"] == "abs" and looks.site != "copy":
-            return self._smoothed(int(self.settings["decoder"]["window"]))
-        return self.source
+    def values(self, record: SiteRecord, queries: Rows) -> Rows:
+        """Return the inputs of the values, given those of the queries."""
+        if record.kind == "tape":
+            return self.recorded_values(record)
+        return queries if record.kind == "self" else self.source
 
-    def _smoothed(self, window: int) -> Rows:
-        """ABS: the mean of the vectors within the window on each side."""
-        found = []
-        for i in range(len(self.source)):
-            near = self.source[max(0, i - window) : i + window + 1]
-            found.append([sum(column) / len(near) for column in zip(*near, strict=True)])
-        return found
+    def recorded_values(self, record: SiteRecord) -> Rows:
+        """Return the values of a site with a single head, as the trace has them."""
+        assert record.values is not None
+        rows: Rows = self.trace.by_head(record.values)[:, 0].tolist()
+        return rows
 
-    def _projected(self, where: str, rows: Rows, name: str, heads: int) -> list[list[list[float]]]:
-        """For each head its rows: parts of a projection, or the rows as they are."""
-        if not self.has(f"{where}.heads.{name}.weight"):
-            return [[list(row) for row in rows]] * heads
-        made = [
-            times(self.get(f"{where}.heads.{name}.weight"), row, self.get(f"{where}.heads.{name}.bias"))
-            for row in rows
-        ]
-        wide = len(made[0]) // heads if made else 0
-        return [[row[head * wide : (head + 1) * wide] for row in made] for head in range(heads)]
+    def n_keys(self, record: SiteRecord, query: int, n_keys: int) -> int:
+        """Return how many keys exist at a query; those of later steps do not."""
+        if record.kind == "tape":
+            return query if any(allowed_keys(self.trace, record, query)) else 0
+        return query + 1 if record.kind == "self" and record.query_side == "target" else n_keys
 
-    def _scores(
-        self, where: str, settings: Mapping[str, Any], query: Vector, keys: Rows, covered: npt.NDArray[Any]
+    def empty_slot_scores(
+        self, record: SiteRecord, settings: Mapping[str, Any], query: Vector, get: Callable[[str], Any]
     ) -> list[float]:
-        name, at = settings["score"], f"{where}.score"
-        if name == "dot":
-            return [dot(query, key) for key in keys]
-        if name == "scaled-dot":
-            return [dot(query, key) / math.sqrt(len(query)) for key in keys]
-        if name == "general":
-            return [dot(query, times(self.get(f"{at}.key.weight"), key)) for key in keys]
-        if name == "location":
-            rows = times(self.get(f"{at}.rows.weight"), query)
-            return [rows[i] if i < len(rows) else 0.0 for i in range(len(keys))]
-        if name == "additive":
-            asked = times(self.get(f"{at}.query.weight"), query)
-            bias = self.get(f"{at}.key.bias") if self.has(f"{at}.key.bias") else None
-            v, w_c = self.get(f"{at}.v"), self.get(f"{at}.w_c") if self.has(f"{at}.w_c") else None
-            made = []
-            for i, key in enumerate(keys):
-                inside = plus(asked, times(self.get(f"{at}.key.weight"), key, bias))
-                if w_c is not None:
-                    inside = plus(inside, [weight * covered[i] for weight in w_c])
-                made.append(dot(v, tanh(inside)))
-            return made
-        if name == "concat":
-            v, both = self.get(f"{at}.v"), self.get(f"{at}.both.weight")
-            return [dot(v, tanh(times(both, [*query, *key]))) for key in keys]
-        if name == "concat-relu":
-            h, both, bias = self.get(f"{at}.h"), self.get(f"{at}.both.weight"), self.get(f"{at}.both.bias")
-            return [dot(h, relu(times(both, [*query, *key], bias))) for key in keys]
-        h, product, bias = (
-            self.get(f"{at}.h"),
-            self.get(f"{at}.product.weight"),
-            self.get(f"{at}.product.bias"),
-        )
-        return [
-            dot(h, relu(times(product, [q * k for q, k in zip(query, key, strict=True)], bias)))
-            for key in keys
-        ]
+        """Return the score of a tape's empty slot; an empty list where there is none."""
+        return []
 
-    def _centre(
-        self, where: str, settings: Mapping[str, Any], query: Vector, looks: Looks
-    ) -> dict[str, float]:
-        """local-p: the centre from the query, in place of the recorded one."""
+    def _score_parameters(self, module: str) -> Callable[[str], Any]:
+        return lambda name: self.get_optional(f"{module}.score.{name}")
+
+    def _project(self, module: str, rows: Rows, name: str, heads: int) -> list[list[list[float]]]:
+        """Return the rows of each head: its part of a projection, or the rows themselves."""
+        layer = f"{module}.heads.{name}"
+        if f"{layer}.weight" not in self.parameters:
+            return [[list(row) for row in rows]] * heads
+        projected = [self.linear(layer, row) for row in rows]
+        width = len(projected[0]) // heads if projected else 0
+        return [[row[head * width : (head + 1) * width] for row in projected] for head in range(heads)]
+
+    def _center(self, module: str, settings: Mapping[str, Any], query: Vector, allowed: list[bool]) -> dict[str, float]:
+        """Recompute the center of local-p, `S sigmoid(v' tanh(W q))` (Luong 2015, eq. 9)."""
         if settings.get("placement") != "local-p":
             return {}
-        inner = tanh(times(self.get(f"{where}.placement.inner.weight"), query))
-        share = sigmoid(times(self.get(f"{where}.placement.outer.weight"), inner)[0])
-        open_ = allowed(self.trace, looks, 0)
-        length = max((i + 1 for i, value in enumerate(open_) if value), default=0)
-        return {"centre": share * max(length - 1, 0)}
+        inner = tanh(self.linear(f"{module}.placement.inner", query))
+        share = sigmoid(self.linear(f"{module}.placement.outer", inner)[0])
+        length = max((key + 1 for key, keep in enumerate(allowed) if keep), default=0)
+        return {"center": share * max(length - 1, 0)}
 
-    # from contexts to words
+    # output
 
-    def output(self) -> tuple[float, float]:
-        """Differences of what the read-out says, and of the likeliest words' log-probabilities."""
-        trace = self.trace
-        given = {name: trace.array(tensor).tolist() for name, tensor in trace.combine.items()}
-        said_apart = output_apart = 0.0
-        for t, step in enumerate(trace.steps):
-            made = self._said({name: rows[t] for name, rows in given.items()}, t)
-            if "said" in given:  # a linear read-out says state and context as they are
-                said_apart = max(said_apart, apart(made, np.asarray(given["said"][t])))
-            if "context" in given:
-                said_apart = max(said_apart, self._gated(given["context"][t], t))
-            logp = self._words(made, given, t)
-            for top in step.top:
-                assert top.id is not None
-                output_apart = max(output_apart, abs(logp[top.id] - top.logp))
-            output_apart = max(output_apart, abs(logp[self._token(t)] - step.logp))
-        return said_apart, output_apart
-
-    def _token(self, t: int) -> int:
-        token = self.trace.target.tokens[t].id
+    def token(self, step: int) -> int:
+        """Return the output token of a step."""
+        token = self.trace.target.tokens[step].id
         assert token is not None
         return token
 
-    def _said(self, given: Mapping[str, Vector], t: int) -> list[float]:
-        kind = self.settings["decoder"]["kind"]
-        if kind == "transformer":
-            return self._transformer(given)
-        if kind == "conv":
-            return self._convolutional(given)
-        return self._abs(given, t) if kind == "abs" else self._read_out(given, t)
+    def intermediate(self, name: str) -> Rows:
+        """Return a recorded intermediate, one row per step."""
+        rows: Rows = self.trace.array(self.trace.intermediates[name]).tolist()
+        return rows
 
-    def _read_out(self, given: Mapping[str, Vector], t: int) -> list[float]:
-        """Six read-outs: `linear`, `tanh`, `affine`, `deep`, `added` and `maxout`."""
-        kind = self.settings["decoder"]["read_out"]
-        parts = [*given["state"], *given.get("context", [])]
-        if kind == "linear":
-            return parts
-        at = "decoder.read_out.inner"
-        bias = self.get(f"{at}.bias") if self.has(f"{at}.bias") else None
-        if kind in ("deep", "maxout"):
-            parts += self._word(self.trace.steps[t].input)
-        made = times(self.get(f"{at}.weight"), parts, bias)
-        if kind == "affine":
-            return made
-        if kind == "maxout":
-            return [max(made[2 * i], made[2 * i + 1]) for i in range(len(made) // 2)]
-        if kind == "added":
-            made = plus(made, self._word(self.trace.steps[t].input))
-        return tanh(made)
-
-    def _gated(self, context: Vector, t: int) -> float:
-        """Xu 2015: the read-out's context is what was read, times `sigmoid(w s_{t-1} + b)`."""
-        if not self.settings["decoder"].get("gate"):
-            return 0.0
-        looks = self.trace.looks()
-        assert looks.query is not None
-        assert looks.context is not None
-        asked = self.trace.array(looks.query)[t].tolist()
-        open_ = sigmoid(times(self.get("decoder.gate.weight"), asked, self.get("decoder.gate.bias"))[0])
-        read = self.trace.by_head(looks.context)[t].ravel()
-        return apart(context, open_ * read)
-
-    def _word(self, token: int | None, table: str = "decoder.embedding.weight") -> list[float]:
-        assert token is not None
-        row: list[float] = self.get(self._tied(table))[token]
-        return row
-
-    def _tied(self, name: str) -> str:
-        """One set of vectors may serve several parts, and is stored once."""
-        others = (
-            "decoder.embedding.weight",
-            "embedding.weight",
-            "decoder.read_out.output.weight",
-            "decoder.output.weight",
-        )
-        if self.has(name) or name not in others:
-            return name
-        return next((other for other in others if self.has(other) and self._may_be(name, other)), name)
-
-    def _may_be(self, name: str, other: str) -> bool:
-        tie = self.settings["tie"]
-        return tie == "all" or (
-            tie == "output" and other != "embedding.weight" and name != "embedding.weight"
-        )
-
-    def _transformer(self, given: Mapping[str, Vector]) -> list[float]:
-        """The last layer from its look on: residual, feed-forward, the last norm."""
-        decoder = self.settings["decoder"]
-        at = f"decoder.layers.{decoder['layers'] - 1}"
-        pre, epsilon = decoder["norm"] == "pre", decoder["epsilon"]
-
-        def normed(x: Vector, name: str) -> list[float]:
-            return norm(x, self.get(f"{name}.weight"), self.get(f"{name}.bias"), epsilon)
-
-        x = plus(given["stream"], given["context"])
-        x = x if pre else normed(x, f"{at}.around_cross.norm")
-        inside = normed(x, f"{at}.around_feed.norm") if pre else x
-        inside = relu(
-            times(self.get(f"{at}.feed_forward.0.weight"), inside, self.get(f"{at}.feed_forward.0.bias"))
-        )
-        inside = times(self.get(f"{at}.feed_forward.3.weight"), inside, self.get(f"{at}.feed_forward.3.bias"))
-        x = plus(x, inside)
-        x = normed(x, "decoder.last_norm") if pre else normed(x, f"{at}.around_feed.norm")
-        return times(self.get("decoder.out.weight"), x) if self.has("decoder.out.weight") else x
-
-    def _convolutional(self, given: Mapping[str, Vector]) -> list[float]:
-        """Gehring 2017: sums are halved in variance."""
-        at = f"decoder.answers.{self.settings['decoder']['layers'] - 1}"
-        answer = times(self.get(f"{at}.weight"), given["context"], self.get(f"{at}.bias"))
-        half = math.sqrt(0.5)
-        x = [
-            ((g + a) * half + s) * half
-            for g, a, s in zip(given["gated"], answer, given["stream"], strict=True)
-        ]
-        return times(self.get("decoder.out.weight"), x, self.get("decoder.out.bias"))
-
-    def _abs(self, given: Mapping[str, Vector], t: int) -> list[float]:
-        """Rush 2015: the last words by a feed-forward layer, beside the look."""
-        count = int(self.settings["decoder"]["words"])
-        inputs = [step.input for step in self.trace.steps[: t + 1]]
-        recent = ([START] * count + inputs)[-count:]
-        words = [value for token in recent for value in self._word(token)]
-        hidden = tanh(times(self.get("decoder.hidden.weight"), words, self.get("decoder.hidden.bias")))
-        both = [*hidden, *given["context"]]
-        if not self.has("decoder.out.weight"):
-            return both
-        return times(self.get("decoder.out.weight"), both, self.get("decoder.out.bias"))
-
-    def _words(self, said: Vector, given: Mapping[str, Sequence[Any]], t: int) -> list[float]:
-        """log p of every word; padding and the start token are never written."""
-        recurrent = self.settings["decoder"]["kind"] in ("rnn", "gru", "lstm")
-        at = "decoder.read_out.output" if recurrent else "decoder.output"
-        logits = times(self.get(self._tied(f"{at}.weight")), said, self.get(f"{at}.bias"))
-        if "gate" in given:
-            p = [math.exp(value) for value in log_softmax(logits)]
-            gate = sigmoid(given["gate"][t])
-            p = [value * (1 - gate) for value in p]
-            weights = self.trace.weights("copy")[t, 0]
-            for weight, token in zip(weights, self.trace.source.tokens, strict=True):
-                assert token.id is not None
-                p[token.id] += gate * float(weight)
-            logits = [math.log(max(value, 1e-38)) for value in p]
-        logits = list(logits)
-        logits[PAD] = logits[START] = -math.inf
-        return log_softmax(logits)
-
-
-def apart(made: Vector, recorded: npt.NDArray[Any]) -> float:
-    return float(np.abs(np.asarray(made) - recorded).max(initial=0.0))
+    def logp_error(self, step: int, logp: Vector) -> float:
+        """Return the largest difference of a step's candidates and its token from recomputed log-probabilities."""
+        record = self.trace.steps[step]
+        recorded = [(self.token(step), record.logp), *((c.id, c.logp) for c in record.top if c.id is not None)]
+        return max(abs(logp[token] - value) for token, value in recorded)

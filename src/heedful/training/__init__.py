@@ -1,14 +1,29 @@
-"""One readable loop on Lightning Fabric (imported by `loop` only); it is given a task and knows none."""
+"""The training loop on Lightning Fabric; it trains any task that implements `Trainable`.
 
+Only `loop`, `devices` and `checkpoint_manager` import Fabric, which takes over a second to load: importing this
+package, as every task does, stays fast.
+"""
+
+from heedful.errors import TrainingStopped
 from heedful.training.types import (
+    Callbacks,
     Loss,
-    Outcome,
     Report,
     Sample,
     Trainable,
-    TrainingStopped,
+    TrainingResult,
     Validation,
-    leads,
+    is_main_process,
 )
 
-__all__ = ["Loss", "Outcome", "Report", "Sample", "Trainable", "TrainingStopped", "Validation", "leads"]
+__all__ = [
+    "Callbacks",
+    "Loss",
+    "Report",
+    "Sample",
+    "Trainable",
+    "TrainingResult",
+    "TrainingStopped",
+    "Validation",
+    "is_main_process",
+]

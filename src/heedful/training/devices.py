@@ -1,4 +1,4 @@
-"""What Fabric is asked for: processes, devices, the wrapped loss; and the optimizer."""
+"""Fabric setup: processes, devices and precision; the loss as a module; the optimizer."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ from heedful.config import TrainingConfig
 from heedful.errors import TrainingError
 from heedful.training.types import Batch, Loss, Model, Trainable
 
-PATIENCE = timedelta(hours=6)  # while the first process validates, the others wait
+DDP_TIMEOUT = timedelta(hours=6)  # the other ranks wait while rank 0 validates
 
 
-def by_halves(config: TrainingConfig) -> bool:
-    """Mixed precision on the CPU is not Fabric's: see `halves.py`."""
+def wants_bf16_products(config: TrainingConfig) -> bool:
+    """Return True if mixed precision is left to `bf16.Bf16Products`, as on the CPU, and not to Fabric."""
     return config.device == "cpu" and config.precision == "bf16-mixed"
 
 
 def launch(config: TrainingConfig, task: Trainable[Model, Batch], model: Model) -> Fabric:
-    """One process, or as many as `torchrun` started."""
-    world, local = (int(os.environ.get(name, "1")) for name in ("WORLD_SIZE", "LOCAL_WORLD_SIZE"))
+    """Launch Fabric with one process, or with as many as `torchrun` started."""
+    world_size, local_size = (int(os.environ.get(name, "1")) for name in ("WORLD_SIZE", "LOCAL_WORLD_SIZE"))
     strategy: str | Strategy = "auto"
-    if world > 1:
-        strategy = DDPStrategy(timeout=PATIENCE, find_unused_parameters=_some_unused(task, model))
+    if world_size > 1:
+        unused = _has_unused_parameters(task, model)
+        strategy = DDPStrategy(timeout=DDP_TIMEOUT, find_unused_parameters=unused)
     try:
         fabric = Fabric(
             accelerator=config.device,
-            devices=local,
-            num_nodes=world // local,
+            devices=local_size,
+            num_nodes=world_size // local_size,
             strategy=strategy,
-            precision="32-true" if by_halves(config) else config.precision,
+            precision="32-true" if wants_bf16_products(config) else config.precision,
         )
-    except (RuntimeError, ValueError) as error:  # Fabric's own refusals are among these
-        first = str(error).splitlines()[0]
+    except (RuntimeError, ValueError) as error:  # Fabric raises these for devices and precisions it cannot use
+        reason = str(error).splitlines()[0]
         raise TrainingError(
-            f'training.device = "{config.device}" with precision = "{config.precision}" cannot be used'
-            f" here: {first}"
+            f'training.device = "{config.device}" with precision = "{config.precision}" cannot be used here: {reason}'
         ) from None
     fabric.launch()
     return fabric
 
 
-def _some_unused(task: Trainable[Model, Batch], model: Model) -> bool:
-    """Have some weights no part in the loss? DDP wants to know beforehand."""
+def _has_unused_parameters(task: Trainable[Model, Batch], model: Model) -> bool:
+    """Return True if some weights get no gradient, found by one trial backward pass; DDP has to know."""
     for batch in task.batches(1):
         model.train()
         torch.autograd.backward(task.loss(model, batch).total)
@@ -59,8 +59,8 @@ def _some_unused(task: Trainable[Model, Batch], model: Model) -> bool:
     return unused
 
 
-class Objective(nn.Module, Generic[Model, Batch]):
-    """The loss as a module: wrappers for devices, precision and processes know nothing but `forward`."""
+class LossModule(nn.Module, Generic[Model, Batch]):
+    """The task's loss as a module, because Fabric wraps the `forward` of a module and nothing else."""
 
     def __init__(self, task: Trainable[Model, Batch], model: Model) -> None:
         super().__init__()
@@ -71,25 +71,24 @@ class Objective(nn.Module, Generic[Model, Batch]):
         return self.task.loss(self.model, batch)
 
 
-def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
-    weights, rate, decay = model.parameters(), config.rate, config.weight_decay
+def build_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
+    """Build the optimizer that the recipe names."""
+    weights, lr, decay = model.parameters(), config.learning_rate, config.weight_decay
     match config.optimizer:
         case "adam":
-            return torch.optim.Adam(weights, lr=rate, betas=config.betas, weight_decay=decay, fused=True)
+            return torch.optim.Adam(weights, lr=lr, betas=config.adam_betas, weight_decay=decay, fused=True)
         case "adamw":
-            return torch.optim.AdamW(weights, lr=rate, betas=config.betas, weight_decay=decay, fused=True)
+            return torch.optim.AdamW(weights, lr=lr, betas=config.adam_betas, weight_decay=decay, fused=True)
         case "sgd":
-            return torch.optim.SGD(weights, lr=rate, momentum=config.momentum, weight_decay=decay)
+            return torch.optim.SGD(weights, lr=lr, momentum=config.momentum, weight_decay=decay)
         case "adadelta":  # rho and eps of Zeiler 2012 and Bahdanau 2015
-            return torch.optim.Adadelta(weights, lr=rate, rho=0.95, eps=1e-6, weight_decay=decay)
-        case "adagrad":  # the sum begins as in He 2018's code
-            return torch.optim.Adagrad(
-                weights, lr=rate, initial_accumulator_value=1e-8, weight_decay=decay, fused=True
-            )
+            return torch.optim.Adadelta(weights, lr=lr, rho=0.95, eps=1e-6, weight_decay=decay)
+        case "adagrad":  # the initial accumulator of He 2018's code
+            return torch.optim.Adagrad(weights, lr=lr, initial_accumulator_value=1e-8, weight_decay=decay, fused=True)
 
 
-def summed(fabric: Fabric, *numbers: float) -> list[float]:
-    """Each number, summed over the processes."""
+def sum_over_ranks(fabric: Fabric, *numbers: float) -> list[float]:
+    """Return each number summed over all processes."""
     if fabric.world_size == 1:
         return list(numbers)
     local = torch.tensor(numbers, dtype=torch.float64, device=fabric.device)

@@ -15,37 +15,33 @@ import torch
 from lightning_fabric import Fabric
 
 from heedful.config import TrainingConfig
-from heedful.errors import TrainingError, nearest
-from heedful.training import schedule
-from heedful.training.average import Weights, holding
-from heedful.training.devices import Objective, by_halves, launch, make_optimizer, summed
-from heedful.training.halves import Halves, has_halves
-from heedful.training.keeper import Keeper
-from heedful.training.log import Log
-from heedful.training.seeds import seed_for
-from heedful.training.shards import Shards, shards_for
-from heedful.training.stop import Stop
+from heedful.errors import TrainingError, TrainingStopped, nearest
+from heedful.training.averaging import Weights, use_weights
+from heedful.training.bf16 import Bf16Products, has_bf16_products
+from heedful.training.checkpoint_manager import CheckpointManager
+from heedful.training.devices import LossModule, build_optimizer, launch, sum_over_ranks, wants_bf16_products
+from heedful.training.health import LossMonitor
+from heedful.training.metrics_log import MetricsLog
+from heedful.training.schedule import is_improvement, learning_rate_factor, planned_steps
+from heedful.training.seeds import seed_everything
+from heedful.training.signals import SignalHandler
+from heedful.training.threaded_backward import ThreadedBackward, threaded_backward_if_possible
 from heedful.training.types import (
-    After,
+    NO_CALLBACKS,
     Batch,
-    Begin,
-    Ears,
+    Callbacks,
     Loss,
     Model,
-    Outcome,
     Report,
-    Say,
-    Tick,
     Trainable,
-    TrainingStopped,
+    TrainingResult,
     Validation,
-    duration,
-    silent,
+    format_duration,
 )
-from heedful.training.watch import LossWatch
 
-LONG = 200  # steps, from which on it is said how long they will take
-TIMED = 6  # batches
+MIN_STEPS_TO_ESTIMATE = 200  # shorter runs get no estimate of their duration
+WARM_UP_STEPS = 1  # excluded from the estimate: the first step allocates memory
+TIMED_STEPS = 6
 
 
 def train(
@@ -53,50 +49,51 @@ def train(
     model: Model,
     config: TrainingConfig,
     out: Path,
-    *,
-    begin: Begin = silent,
-    tick: Tick = silent,
-    after: After = silent,
-    say: Say = silent,
-) -> Outcome:
-    """Train `model` in place, from the state in `out/resume` if there is one.
+    callbacks: Callbacks = NO_CALLBACKS,
+) -> TrainingResult:
+    """Train `model` in place, resuming from `out/resume` if it holds a checkpoint.
 
-    Writes `metrics.jsonl` and `resume/` into `out`. Ctrl-C ends it with TrainingStopped and the state
-    written; the same call again goes on, and on a CPU with as many threads ends with the same bits.
+    Writes `metrics.jsonl` and `resume/` into `out`. SIGINT or SIGTERM saves a checkpoint and raises
+    TrainingStopped; the same call then resumes. A resumed run with the same number of CPU threads ends with
+    bit-identical weights.
     """
     threads = torch.get_num_threads()
     if config.threads:
         torch.set_num_threads(config.threads)
     try:
         fabric = launch(config, task, model)
-        ears = Ears(begin, tick, after, say) if fabric.is_global_zero else Ears()
-        world = fabric.world_size
-        halves = _halves(config, model, ears)
-        with Stop(impatient=world == 1) as stop, shards_for(task, model, config, world, halves) as shards:
-            return _Run(fabric, task, model, config, out, ears, stop, _Means(shards, halves)).go()
+        callbacks = callbacks if fabric.is_global_zero else NO_CALLBACKS
+        world_size = fabric.world_size
+        bf16 = _bf16_products(config, model, callbacks)
+        with (
+            SignalHandler(interrupt_on_second=world_size == 1) as signals,
+            threaded_backward_if_possible(task, model, config, world_size, bf16) as threaded,
+        ):
+            run = _TrainingRun(fabric, task, model, config, out, callbacks, signals, _Accelerators(threaded, bf16))
+            return run.run()
     finally:
         torch.set_num_threads(threads)
 
 
-def _halves(config: TrainingConfig, model: Model, ears: Ears) -> Halves | None:
-    if not by_halves(config):
+def _bf16_products(config: TrainingConfig, model: Model, callbacks: Callbacks) -> Bf16Products | None:
+    if not wants_bf16_products(config):
         return None
-    if not has_halves():
-        ears.say("this CPU has no products of bfloat16: all is computed in float32")
+    if not has_bf16_products():
+        callbacks.log("this CPU has no bfloat16 instructions: training runs in float32")
         return None
-    return Halves(model.parameters())
+    return Bf16Products(model.parameters())
 
 
 @dataclass(frozen=True)
-class _Means(Generic[Model, Batch]):
-    """What makes gradients quicker, where it can be had."""
+class _Accelerators(Generic[Model, Batch]):
+    """Faster backward passes, where available."""
 
-    shards: Shards[Model, Batch] | None
-    halves: Halves | None
+    threaded: ThreadedBackward[Model, Batch] | None
+    bf16: Bf16Products | None
 
 
-class _Run(Generic[Model, Batch]):
-    """One training: `go` is the loop, the rest are its steps."""
+class _TrainingRun(Generic[Model, Batch]):
+    """One training run: `run` is the loop, the other methods are its steps."""
 
     def __init__(
         self,
@@ -105,266 +102,280 @@ class _Run(Generic[Model, Batch]):
         model: Model,
         config: TrainingConfig,
         out: Path,
-        ears: Ears,
-        stop: Stop,
-        means: _Means[Model, Batch],
+        callbacks: Callbacks,
+        signals: SignalHandler,
+        accelerators: _Accelerators[Model, Batch],
     ) -> None:
         self.fabric, self.task, self.model, self.config = fabric, task, model, config
-        self.ears, self.stop, self.world = ears, stop, fabric.world_size
-        self.shards, self.halves = means.shards, means.halves
-        self.inner = make_optimizer(model, config)
-        self.objective, self.optimizer = fabric.setup(Objective(task, model), self.inner)
-        self.keeper = Keeper(fabric, model, self.inner, config, out, ears.say)
-        self.progress = self.keeper.resume()
-        self.log = Log(out, config.tensorboard)
-        self.reports = self.log.rewind(self.progress.validated) if fabric.is_global_zero else []
-        self.loss_watch = LossWatch(self.progress.loss_watch)
-        self.total = schedule.steps_planned(task.steps_per_epoch(self.world), config)
+        self.callbacks, self.signals, self.world_size = callbacks, signals, fabric.world_size
+        self.threaded, self.bf16 = accelerators.threaded, accelerators.bf16
+        self.torch_optimizer = build_optimizer(model, config)
+        self.loss_module, self.optimizer = fabric.setup(LossModule(task, model), self.torch_optimizer)
+        self.checkpoints = CheckpointManager(fabric, model, self.torch_optimizer, config, out, callbacks.log)
+        self.progress = self.checkpoints.resume()
+        self.metrics_log = MetricsLog(out, config.tensorboard)
+        self.reports = self.metrics_log.truncate_after(self.progress.validated_step) if fabric.is_global_zero else []
+        self.loss_monitor = LossMonitor(self.progress.loss_monitor)
+        self.total_steps = planned_steps(task.steps_per_epoch(self.world_size), config)
         self.stream: Iterator[Batch] | None = None
         self.stopping = False
-        self.began = time.perf_counter() - self.progress.seconds
+        self.start_time = time.perf_counter() - self.progress.seconds
+        self.first_step = self.progress.step
+        self.step_seconds = 0.0  # of the timed steps
 
-    def go(self) -> Outcome:
+    def run(self) -> TrainingResult:
+        """Alternate steps, validations and checkpoints until a limit is reached."""
         progress = self.progress
         self.model.train()
-        self._foretell()
-        self.ears.begin(self.total, progress.step)
+        self.callbacks.on_start(self.total_steps, progress.step)
         while True:
-            reason = self._reason()
+            reason = self._limit_reached()
             if self._validation_due(reason):
                 self._validate()
-                self._rest_point()
+                self._maybe_checkpoint()
             elif reason:
                 break
             else:
-                batches, taken = self._take()
-                if taken:
-                    self._step(batches, taken)
-                    self._rest_point()
+                batches, n_batches = self._next_batches()
+                if n_batches:
+                    self._step(batches, n_batches)
+                    self._maybe_checkpoint()
                 elif progress.position == 0:
                     raise TrainingError("the training data gives no batch")
                 else:
                     progress.epoch, progress.position, self.stream = progress.epoch + 1, 0, None
         return self._finish(reason)
 
-    def _foretell(self) -> None:
-        """Say how long it will take, by the time that a few batches take; nothing comes of them."""
-        left = self.total - self.progress.step
-        if self.world > 1 or left < LONG:
-            return
-        kept = {name: buffer.clone() for name, buffer in self.model.named_buffers()}
-        batches = list(islice(self.task.batches(self.progress.epoch), 1 + TIMED))
-        if len(batches) > 1:
-            self._backward(batches[:1], 0)  # warms up
-            began = time.perf_counter()
-            for batch in batches[1:]:
-                self._backward([batch], 0)
-            each = (time.perf_counter() - began) / (len(batches) - 1) * self.config.accumulate
-            time_left = each * left
-            bound = self.config.max_minutes * 60 - self.progress.seconds
-            if self.config.max_minutes and bound < time_left:
-                time_left = bound
-            self.ears.say(
-                f"{left:,} steps of about {each:.2g} s: {duration(time_left)} of training, and validations"
-            )
-        self.optimizer.zero_grad()
-        for name, buffer in self.model.named_buffers():
-            buffer.copy_(kept[name])
-
-    def _reason(self) -> str:
-        """Which bound has been reached; "" while none has."""
+    def _limit_reached(self) -> str:
+        """Return the name of the setting that ends training now, or "" if none does."""
         config, progress = self.config, self.progress
-        bounds = {
-            "patience": 0 < config.patience <= progress.waited,
+        limits = {
+            "patience": 0 < config.patience <= progress.validations_since_best,
             "max_steps": 0 < config.max_steps <= progress.step,
             "max_minutes": 0 < 60 * config.max_minutes <= progress.seconds,
             "epochs": progress.epoch > config.epochs,
         }
-        return next((name for name, reached in bounds.items() if reached), "")
+        return next((name for name, reached in limits.items() if reached), "")
 
-    def _take(self) -> tuple[list[Batch], int]:
-        """This process's batches of the next step, and how many all processes have."""
+    def _next_batches(self) -> tuple[list[Batch], int]:
+        """Return this process's batches of the next step, and the number of batches of all processes."""
         progress = self.progress
         if self.stream is None:
             rank = self.fabric.global_rank
-            self.stream = iter(self.task.batches(progress.epoch, progress.position, rank, self.world))
-        batches = list(islice(self.stream, self.config.accumulate))
-        (taken,) = summed(self.fabric, len(batches))
-        return batches, int(taken)
+            self.stream = iter(self.task.batches(progress.epoch, progress.position, rank, self.world_size))
+        batches = list(islice(self.stream, self.config.accumulate_grad_batches))
+        (n_batches,) = sum_over_ranks(self.fabric, len(batches))
+        return batches, int(n_batches)
 
-    def _step(self, batches: list[Batch], taken: int) -> None:
-        """One update: the gradient of the summed loss of all batches over the count of all their tokens."""
+    def _step(self, batches: list[Batch], n_batches: int) -> None:
+        """Do one update with the gradient of the mean loss over all tokens of all batches."""
         config, progress = self.config, self.progress
-        part = schedule.share(config, progress.step, self.total, progress.decays, progress.seconds)
-        rate = config.rate * part
-        progress.rate = rate
-        for group in self.inner.param_groups:
-            group["lr"] = rate
+        began = time.perf_counter()
+        self._set_learning_rate()
+        total, tokens = self._accumulate_gradients(batches, n_batches)
+        clock = time.perf_counter() - self.start_time
+        stop_requested = self.signals.stop_requested
+        total, n_tokens, stops, clock = sum_over_ranks(self.fabric, total, tokens, stop_requested, clock)
+        loss = total / max(1.0, n_tokens)
+        norm = self._clip_gradients(config.batch_tokens * self.world_size / max(1.0, n_tokens))
+        if not math.isfinite(loss):
+            raise self._nonfinite_error(f"the loss became {loss}", progress.step + 1)
+        if not math.isfinite(norm) and config.precision != "16-mixed":  # there, the gradient scaler skips the step
+            raise self._nonfinite_error(f"the gradient became {norm}", progress.step + 1)
+        self.optimizer.step()
+        if self.bf16 is not None:
+            self.bf16.clear_cache()
+        progress.step += 1
+        progress.position += n_batches
+        progress.tokens += int(n_tokens)
+        progress.tokens_since_validation += int(n_tokens)
+        progress.loss_since_validation += total
+        progress.seconds = clock / self.world_size
+        # the summed request: all ranks must stop after the same step, though a signal may reach them at different ones
+        self.stopping = bool(stops)
+        self.checkpoints.update_average(progress)
+        self._monitor_loss(loss)
+        curves = {"train/loss": loss, "train/learning_rate": progress.learning_rate, "train/grad_norm": norm}
+        self.metrics_log.add_scalars(progress.step, curves)
+        self.callbacks.on_step(progress.step, loss)
+        self._estimate_duration(time.perf_counter() - began)
+
+    def _set_learning_rate(self) -> None:
+        progress = self.progress
+        factor = learning_rate_factor(self.config, progress.step, self.total_steps, progress.decays, progress.seconds)
+        progress.learning_rate = self.config.learning_rate * factor
+        for group in self.torch_optimizer.param_groups:
+            group["lr"] = progress.learning_rate
+
+    def _accumulate_gradients(self, batches: list[Batch], n_batches: int) -> tuple[float, int]:
+        """Run the backward passes of a step; return the summed loss and the tokens of this process."""
         self.optimizer.zero_grad()
         total, tokens = 0.0, 0
-        rounds = math.ceil(taken / self.world)
+        rounds = math.ceil(n_batches / self.world_size)
         for number in range(rounds):
-            with self.fabric.no_backward_sync(self.objective, enabled=number < rounds - 1):
+            with self.fabric.no_backward_sync(self.loss_module, enabled=number < rounds - 1):
                 loss = self._backward(batches, number)
             total, tokens = total + float(loss.total.detach()), tokens + loss.tokens
-        clock = time.perf_counter() - self.began
-        total, tokens_all, stop, clock = summed(self.fabric, total, tokens, self.stop.asked, clock)
-        value = total / max(1.0, tokens_all)
-        norm = self._clip(config.batch_tokens * self.world / max(1.0, tokens_all))
-        if not (math.isfinite(value) and (math.isfinite(norm) or config.precision == "16-mixed")):
-            name = "gradient" if math.isfinite(value) else "loss"
-            raise self._lost(f"the {name} became {norm if name == 'gradient' else value}", progress.step + 1)
-        self.optimizer.step()
-        if self.halves is not None:
-            self.halves.forget()
-        progress.step += 1
-        progress.position += taken
-        progress.tokens += int(tokens_all)
-        progress.seen, progress.summed = progress.seen + int(tokens_all), progress.summed + total
-        progress.seconds = clock / self.world
-        self.stopping = bool(stop)  # `asked` may turn while the processes confer: then, after the next step
-        self.keeper.after_step(progress)
-        if (sentence := self.loss_watch.see(value)) is not None:
-            progress.warnings.append(sentence)
-            self.ears.say(f"warning: {sentence}")
-        progress.loss_watch = self.loss_watch.state()
-        self.log.curves(progress.step, {"train/loss": value, "train/rate": rate, "train/norm": norm})
-        self.ears.tick(progress.step, value)
+        return total, tokens
 
     def _backward(self, batches: list[Batch], number: int) -> Loss:
-        """One batch's part of the gradient; a process that has run out takes part with weight 0."""
-        progress, real = self.progress, number < len(batches)
-        batch = batches[number] if real else next(iter(self.task.batches(progress.epoch)))
-        which = progress.position + number * self.world + self.fabric.global_rank
-        named = (self.config.seed, "epoch", progress.epoch, "batch", which)
-        # a plain sum would overflow half precision; `_clip` puts the true count in
-        scale = float(real) / self.config.batch_tokens
-        if self.shards is not None and len(parts := self.shards.divide(batch)) > 1:
-            return self.shards.backward(parts, scale, *named)
-        seed_for(*named)
-        with self.halves or nullcontext():
-            loss: Loss = self.objective(batch.to(self.fabric.device))
+        """Add one batch to the gradients; a process that has no batch left takes part with weight 0."""
+        progress, has_batch = self.progress, number < len(batches)
+        batch = batches[number] if has_batch else next(iter(self.task.batches(progress.epoch)))
+        position = progress.position + number * self.world_size + self.fabric.global_rank
+        seed_key = (self.config.seed, "epoch", progress.epoch, "batch", position)
+        # a plain sum would overflow in half precision; `_clip_gradients` corrects the scale by the token count
+        scale = float(has_batch) / self.config.batch_tokens
+        if self.threaded is not None and len(parts := self.threaded.split(batch)) > 1:
+            return self.threaded.backward(parts, scale, *seed_key)
+        seed_everything(*seed_key)
+        with self.bf16 or nullcontext():
+            loss: Loss = self.loss_module(batch.to(self.fabric.device))
             self.fabric.backward(loss.total * scale)
-        return loss if real else Loss(torch.zeros(()), 0)
+        return loss if has_batch else Loss(torch.zeros(()), 0)
 
-    def _clip(self, scale: float) -> float:
+    def _clip_gradients(self, scale: float) -> float:
+        """Multiply the gradients by `scale`, clip them by norm, and return the norm before clipping."""
         for weight in self.model.parameters():
             if weight.grad is not None:
                 weight.grad.mul_(scale)
         norm = self.fabric.clip_gradients(
-            self.objective,
+            self.loss_module,
             self.optimizer,
-            max_norm=self.config.clip or math.inf,
+            max_norm=self.config.grad_clip or math.inf,
             error_if_nonfinite=False,
         )
         assert norm is not None
         return float(norm)
 
-    def _rest_point(self) -> None:
-        """After each step and validation: the place to save, and to stop if asked."""
+    def _monitor_loss(self, loss: float) -> None:
         progress = self.progress
-        stopping = self.stopping or (self.world == 1 and self.stop.asked)
-        due = progress.step % self.config.checkpoint_every == 0 and progress.validated != progress.step
+        if (warning := self.loss_monitor.update(loss)) is not None:
+            progress.warnings.append(warning)
+            self.callbacks.log(f"warning: {warning}")
+        progress.loss_monitor = self.loss_monitor.state()
+
+    def _estimate_duration(self, seconds: float) -> None:
+        """Log the time left, once, from the durations of the first steps of this run."""
+        n_steps = self.progress.step - self.first_step
+        if WARM_UP_STEPS < n_steps <= WARM_UP_STEPS + TIMED_STEPS:
+            self.step_seconds += seconds
+        if n_steps != WARM_UP_STEPS + TIMED_STEPS or self.total_steps - self.first_step < MIN_STEPS_TO_ESTIMATE:
+            return
+        steps_left = self.total_steps - self.progress.step
+        per_step = self.step_seconds / TIMED_STEPS
+        seconds_left = per_step * steps_left
+        if self.config.max_minutes:
+            seconds_left = min(seconds_left, self.config.max_minutes * 60 - self.progress.seconds)
+        duration = format_duration(seconds_left)
+        self.callbacks.log(f"{steps_left:,} steps left at {per_step:.2g} s per step: {duration} plus validations")
+
+    def _maybe_checkpoint(self) -> None:
+        """Save a checkpoint if one is due or a stop is requested, and stop; called after steps and validations."""
+        progress = self.progress
+        stopping = self.stopping or (self.world_size == 1 and self.signals.stop_requested)
+        due = progress.step % self.config.checkpoint_every == 0 and progress.validated_step != progress.step
         if stopping or due:
             self._check_weights()
-            self.keeper.save(progress)
+            self.checkpoints.save(progress)
         if stopping:
-            self.fabric.barrier()  # whoever leaves first would have the others ended
-            raise TrainingStopped(
-                f"stopped at step {progress.step}; nothing is lost: the same command goes on from there"
-            )
+            self.fabric.barrier()  # torchrun ends the other processes when the first one exits
+            raise TrainingStopped(f"stopped at step {progress.step}; the same command resumes from there")
 
     def _check_weights(self) -> None:
-        """Before they are kept: the loss of the next step would tell, but then it is too late."""
-        if not self.keeper.sound():
-            raise self._lost("some weights became inf or nan", self.progress.step)
+        """Raise if weights are not finite: the next step's loss would tell, but only after they are saved."""
+        if not self.checkpoints.weights_are_finite():
+            raise self._nonfinite_error("some weights became inf or nan", self.progress.step)
 
-    def _lost(self, what: str, step: int) -> TrainingError:
-        """The error for numbers that are none. A state of the weights that led here would lead here again."""
-        left = self.keeper.fall_back(self.progress.step)
-        then = "begins again: there is no good state yet"
-        if left is not None:
-            then = f"goes on from step {left} (where that fails too, begin again with another --out)"
+    def _nonfinite_error(self, problem: str, step: int) -> TrainingError:
+        """Return the error for inf or nan, after removing the checkpoint whose weights led to it."""
+        previous = self.checkpoints.discard(self.progress.step)
+        if previous is None:
+            outcome = "starts over, because there is no good checkpoint yet"
+        else:
+            outcome = f"resumes from step {previous} (if that fails too, start over with another --out)"
         return TrainingError(
-            f"{what} at step {step}; a lower training.rate may help: with it, the same command {then}"
+            f"{problem} at step {step}; try a lower training.learning_rate: with it, the same command {outcome}"
         )
 
     def _validation_due(self, reason: str) -> bool:
         progress, every = self.progress, self.config.validate_every
-        if progress.step == progress.validated:
+        if progress.step == progress.validated_step:
             return False
         if every:
-            return bool(reason) or progress.step - progress.validated >= every
+            return bool(reason) or progress.step - progress.validated_step >= every
         return bool(reason) or progress.epoch - 1 > progress.validated_epochs
 
     def _validate(self) -> None:
-        """Measure (the averaged weights, if there are any), compare with the best, write it all down."""
+        """Validate the averaged weights, or the model's own; save them if they are the best so far."""
         config, progress = self.config, self.progress
         self._check_weights()
-        weights = self.keeper.to_validate(progress)
-        result = self._measured(weights)
-        for name in {"loss", config.metric} & result.figures.keys():
-            if not math.isfinite(value := result.figures[name]):
-                raise self._lost(f"the {name} on the validation data became {value}", progress.step)
-        if config.metric not in result.figures:
-            self.keeper.save(progress)
-            known = nearest(config.metric, result.figures)
-            raise TrainingError(f'training.metric = "{config.metric}": this task has no such figure; {known}')
-        best = progress.best["figures"].get(config.metric) if progress.best else None
-        improved = schedule.better(config.metric, result.figures[config.metric], best)
+        weights = self.checkpoints.weights_to_validate(progress)
+        validation = self._run_validation(weights)
+        for name in {"loss", config.metric} & validation.metrics.keys():
+            if not math.isfinite(value := validation.metrics[name]):
+                raise self._nonfinite_error(f"the validation {name} became {value}", progress.step)
+        if config.metric not in validation.metrics:
+            self.checkpoints.save(progress)
+            known = nearest(config.metric, validation.metrics)
+            raise TrainingError(f'training.metric = "{config.metric}": this task has no such metric; {known}')
+        best = progress.best["metrics"].get(config.metric) if progress.best else None
+        improved = is_improvement(config.metric, validation.metrics[config.metric], best)
         if improved:
-            self.keeper.keep_as_best(progress, weights)
-        for warning in result.warnings:
-            self.ears.say(f"warning: {warning}")
+            self.checkpoints.save_best(progress, weights)
+        for warning in validation.warnings:
+            self.callbacks.log(f"warning: {warning}")
         report = Report(
             epoch=progress.epoch if progress.position else progress.epoch - 1,
             step=progress.step,
             seconds=progress.seconds,
-            train_loss=progress.summed / max(1, progress.seen),
-            figures=dict(result.figures),
-            rate=progress.rate,
+            train_loss=progress.loss_since_validation / max(1, progress.tokens_since_validation),
+            metrics=dict(validation.metrics),
+            learning_rate=progress.learning_rate,
             improved=improved,
-            samples=tuple(result.samples),
-            warnings=(*progress.warnings, *result.warnings),
+            samples=tuple(validation.samples),
+            warnings=(*progress.warnings, *validation.warnings),
         )
         self._record(report)
-        self.ears.after(report)
+        self.callbacks.on_validation(report)
 
-    def _measured(self, weights: Weights | None) -> Validation:
-        """The first process measures, the others hear of it."""
-        result: Validation | None = None
+    def _run_validation(self, weights: Weights | None) -> Validation:
+        """Validate on rank 0 and broadcast the result."""
+        validation: Validation | None = None
         if self.fabric.is_global_zero:
-            seed_for(self.config.seed, "validation", self.progress.step)
+            seed_everything(self.config.seed, "validation", self.progress.step)
             self.model.eval()
-            with holding(self.model, weights), self.fabric.autocast():
-                result = self.task.validate(self.model)
+            with use_weights(self.model, weights), self.fabric.autocast():
+                validation = self.task.validate(self.model)
             self.model.train()
-        clock = time.perf_counter() - self.began  # the first process's: all must agree when time is up
-        result, self.progress.seconds = self.fabric.broadcast((result, clock))
-        assert result is not None
-        return result
+        clock = time.perf_counter() - self.start_time  # rank 0's clock: all must agree on when time is up
+        validation, self.progress.seconds = self.fabric.broadcast((validation, clock))
+        assert validation is not None
+        return validation
 
     def _record(self, report: Report) -> None:
-        """What a validation changes: counters, the log, and a state with all of it."""
-        config, progress = self.config, self.progress
+        """Update the counters that depend on a validation, log it, and save a checkpoint."""
+        progress = self.progress
         self.reports.append(report)
         progress.warnings = []
-        progress.last = report.plain()
-        progress.seen, progress.summed = 0, 0.0
-        progress.validated, progress.validated_epochs = progress.step, progress.epoch - 1
+        progress.last = report.to_dict()
+        progress.tokens_since_validation, progress.loss_since_validation = 0, 0.0
+        progress.validated_step, progress.validated_epochs = progress.step, progress.epoch - 1
         if report.improved:
-            progress.best, progress.waited, progress.flat = report.plain(), 0, 0
+            progress.best = report.to_dict()
+            progress.validations_since_best = progress.validations_since_decay = 0
         else:
-            progress.waited, progress.flat = progress.waited + 1, progress.flat + 1
-        if progress.flat >= config.decay_after:
-            progress.decays, progress.flat = progress.decays + 1, 0
+            progress.validations_since_best += 1
+            progress.validations_since_decay += 1
+        if progress.validations_since_decay >= self.config.plateau_patience:
+            progress.decays, progress.validations_since_decay = progress.decays + 1, 0
         if self.fabric.is_global_zero:
-            self.log.write(report)
-        self.keeper.save(progress)
+            self.metrics_log.write(report)
+        self.checkpoints.save(progress)
 
-    def _finish(self, reason: str) -> Outcome:
-        best = Report.from_plain(self.keeper.final(self.progress))
+    def _finish(self, reason: str) -> TrainingResult:
+        best = Report.from_dict(self.checkpoints.load_final_weights(self.progress))
         self.model.eval()
         self.model.to("cpu")
-        self.log.close()
-        return Outcome(tuple(self.reports), best, reason)
+        self.metrics_log.close()
+        return TrainingResult(tuple(self.reports), best, reason)

@@ -1,30 +1,33 @@
-"""How the learning rate goes, and how many steps there will be."""
+"""Learning-rate schedules and the number of planned steps."""
 
 from __future__ import annotations
 
 import math
 
 from heedful.config import TrainingConfig
+from heedful.metrics import higher_is_better
 
 
-def share(config: TrainingConfig, step: int, total: int, decays: int = 0, seconds: float = 0.0) -> float:
-    """The share of the full rate that the step after `step` others, and `seconds`, gets.
+def learning_rate_factor(config: TrainingConfig, step: int, total: int, decays: int = 0, seconds: float = 0.0) -> float:
+    """Return the factor on `learning_rate` for the next step, after `step` steps and `seconds` of training.
 
-    First a straight rise over `warmup` steps, then what the schedule says; "plateau" has been lowered
-    `decays` times so far (see `Plateau`). Where time may end it first, time is what cosine and linear go by.
+    The factor rises linearly over `warmup_steps` and then follows the schedule; `decays` counts how often the
+    plateau schedule has lowered it. With `max_minutes`, cosine and linear follow whichever of steps and time
+    is further along.
 
-    >>> cosine = TrainingConfig(warmup=2, schedule="cosine")
-    >>> [round(share(cosine, step, total=6), 2) for step in range(7)]
+    >>> cosine = TrainingConfig(warmup_steps=2, schedule="cosine")
+    >>> [round(learning_rate_factor(cosine, step, total=6), 2) for step in range(7)]
     [0.5, 1.0, 1.0, 0.85, 0.5, 0.15, 0.0]
-    >>> [round(share(TrainingConfig(warmup=4, schedule="inverse-sqrt"), step, 99), 2) for step in (0, 3, 15)]
+    >>> inverse = TrainingConfig(warmup_steps=4, schedule="inverse-sqrt")
+    >>> [round(learning_rate_factor(inverse, step, 99), 2) for step in (0, 3, 15)]
     [0.25, 1.0, 0.5]
-    >>> short = TrainingConfig(warmup=0, schedule="linear", max_minutes=2)
-    >>> share(short, step=10, total=1_000_000, seconds=90)
+    >>> short = TrainingConfig(warmup_steps=0, schedule="linear", max_minutes=2)
+    >>> learning_rate_factor(short, step=10, total=1_000_000, seconds=90)
     0.25
     """
-    if step < config.warmup:
-        return (step + 1) / config.warmup
-    done = (step - config.warmup) / max(1, total - config.warmup)
+    if step < config.warmup_steps:
+        return (step + 1) / config.warmup_steps
+    done = (step - config.warmup_steps) / max(1, total - config.warmup_steps)
     if config.max_minutes:
         done = max(done, seconds / (60 * config.max_minutes))
     done = min(1.0, done)
@@ -33,35 +36,32 @@ def share(config: TrainingConfig, step: int, total: int, decays: int = 0, second
             return 0.5 * (1 + math.cos(math.pi * done))
         case "linear":
             return 1 - done
-        case "inverse-sqrt":  # Vaswani 2017, equation 3, scaled to be 1 where the rise ends
-            return math.sqrt(max(1, config.warmup) / (step + 1))
+        case "inverse-sqrt":  # Vaswani 2017, equation 3, scaled to 1 at the end of the warm-up
+            return math.sqrt(max(1, config.warmup_steps) / (step + 1))
         case "plateau":
-            return config.decay**decays
+            return config.plateau_factor**decays
         case "constant":
             return 1.0
 
 
-def steps_planned(batches: int, config: TrainingConfig) -> int:
-    """Steps until epochs or max_steps end it; `batches` an epoch and process.
+def planned_steps(batches: int, config: TrainingConfig) -> int:
+    """Return the steps until `epochs` or `max_steps` ends training; `batches` is per epoch and process.
 
-    >>> steps_planned(5, TrainingConfig(epochs=3, accumulate=2))
+    >>> planned_steps(5, TrainingConfig(epochs=3, accumulate_grad_batches=2))
     9
     """
-    total = math.ceil(batches / config.accumulate) * config.epochs
+    total = math.ceil(batches / config.accumulate_grad_batches) * config.epochs
     return min(total, config.max_steps) if config.max_steps else total
 
 
-LOWER = frozenset({"loss", "perplexity", "ppl", "ter", "wer", "cer", "aer", "error", "mae", "rmse"})
+def is_improvement(metric: str, new: float, best: float | None) -> bool:
+    """Return True if `new` is a better value of this metric than `best`; the metrics table has the direction.
 
-
-def better(metric: str, new: float, old: float | None) -> bool:
-    """Is `new` the better figure? Of errors and those in LOWER less is better, of all others more.
-
-    >>> better("loss", 1.0, 2.0), better("bleu", 1.0, 2.0), better("bleu", float("nan"), None)
+    >>> is_improvement("loss", 1.0, 2.0), is_improvement("bleu", 1.0, 2.0), is_improvement("bleu", math.nan, None)
     (True, False, False)
     """
     if math.isnan(new):
         return False
-    if old is None or math.isnan(old):
+    if best is None or math.isnan(best):
         return True
-    return new < old if metric in LOWER or metric.endswith("-error") else new > old
+    return new > best if higher_is_better(metric) else new < best

@@ -1,4 +1,4 @@
-"""Where every random number of a training comes from."""
+"""Seeds of all random numbers drawn during training."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ import numpy as np
 import torch
 
 
-def number_for(*what: object) -> int:
-    """A number that follows from what it is for."""
-    return int.from_bytes(hashlib.sha256(" ".join(map(str, what)).encode()).digest()[:7], "big")
+def derive_seed(*key: object) -> int:
+    """Return a 56-bit seed derived from what the random numbers are used for."""
+    return int.from_bytes(hashlib.sha256(" ".join(map(str, key)).encode()).digest()[:7], "big")
 
 
-def seed_for(*what: object) -> None:
-    """Seed Python's, numpy's and torch's global generators by what the numbers are for.
+def seed_everything(*key: object) -> None:
+    """Seed the global generators of Python, numpy and torch by `derive_seed(*key)`.
 
-    The loop calls it with (seed, epoch, number of the batch) before each batch. So dropout and sampling
-    need no saved state: a resumed run, one with other validations in between, and two processes that
-    share the batches draw the very numbers of an uninterrupted single one.
+    The loop calls this with (seed, epoch, batch number) before each batch, so dropout and sampling need no saved
+    generator state: a resumed run, a run with more validations, and two processes that share the batches draw
+    the same numbers as one uninterrupted process.
 
-    >>> seed_for(1, "epoch", 2, "batch", 3); first = torch.rand(1)
-    >>> seed_for(1, "epoch", 2, "batch", 4); other = torch.rand(1)
-    >>> seed_for(1, "epoch", 2, "batch", 3); bool(torch.rand(1) == first != other)
+    >>> seed_everything(1, "epoch", 2, "batch", 3); first = torch.rand(1)
+    >>> seed_everything(1, "epoch", 2, "batch", 4); other = torch.rand(1)
+    >>> seed_everything(1, "epoch", 2, "batch", 3); bool(torch.rand(1) == first != other)
     True
     """
-    number = number_for(*what)
-    random.seed(number)
-    np.random.seed(number % 2**32)  # noqa: NPY002 - libraries inside a task may draw from it
+    seed = derive_seed(*key)
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002 - libraries used by a task may draw from the global generator
     if torch.accelerator.is_available():
-        torch.manual_seed(number)
-    else:  # the same for the CPU, and fifty times as quick: it need not ask after every kind of device
-        torch.default_generator.manual_seed(number)
+        torch.manual_seed(seed)
+    else:  # the same for the CPU, and 50 times faster: it does not query every device type
+        torch.default_generator.manual_seed(seed)

@@ -1,4 +1,4 @@
-"""What the loop and a task say to one another; without Fabric, so that using a model stays quick."""
+"""The interface between the training loop and a task; imports no Fabric, so that loading a model stays fast."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 import torch
 from torch import Tensor, nn
 
-from heedful.errors import TrainingError
-
 
 class Movable(Protocol):
-    """What a batch must be able to do."""
+    """A batch: anything that moves to a device."""
 
     def to(self, device: torch.device) -> Self: ...
 
@@ -24,14 +22,14 @@ Batch = TypeVar("Batch", bound=Movable)
 
 
 class Loss(NamedTuple):
-    """A sum and what it is a sum over, so that batches of any size are weighed alike."""
+    """A summed loss and the number of tokens it sums over, so that every token weighs the same."""
 
     total: Tensor
     tokens: int
 
 
 class Sample(NamedTuple):
-    """One validation item: what was read, what was wanted, what was written."""
+    """One validation item with the model's output."""
 
     source: str
     reference: str
@@ -39,99 +37,96 @@ class Sample(NamedTuple):
 
 
 class Validation(NamedTuple):
-    """What a task measured, a few samples, and what it finds odd, in whole sentences."""
+    """What a task's `validate` returns: metrics by name, some samples, and warnings as sentences."""
 
-    figures: Mapping[str, float]
+    metrics: Mapping[str, float]
     samples: Sequence[Sample] = ()
     warnings: Sequence[str] = ()
 
 
 class Report(NamedTuple):
-    """What is known after a validation."""
+    """One validation of a run: a line of `metrics.jsonl`."""
 
     epoch: int
     step: int
     seconds: float
     train_loss: float
-    figures: Mapping[str, float]
-    rate: float = 0.0
+    metrics: Mapping[str, float]
+    learning_rate: float = 0.0
     improved: bool = False
     samples: Sequence[Sample] = ()
     warnings: Sequence[str] = ()
 
-    def plain(self) -> dict[str, Any]:
-        """Dicts, lists, numbers and words only: for JSON and for checkpoints."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return dicts, lists, numbers and strings only, for JSON and checkpoints."""
         return {
             **self._asdict(),
-            "figures": dict(self.figures),
+            "metrics": dict(self.metrics),
             "samples": [sample._asdict() for sample in self.samples],
             "warnings": list(self.warnings),
         }
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> Report:
-        samples = tuple(Sample(**sample) for sample in plain.get("samples", ()))
-        known = {name: plain[name] for name in cls._fields if name in plain}
-        return cls(**{**known, "samples": samples, "warnings": tuple(plain.get("warnings", ()))})
+    def from_dict(cls, fields: Mapping[str, Any]) -> Report:
+        """Return the Report of a `to_dict`; unknown keys are ignored."""
+        known = {name: fields[name] for name in cls._fields if name in fields}
+        samples = tuple(Sample(**sample) for sample in fields.get("samples", ()))
+        return cls(**{**known, "samples": samples, "warnings": tuple(fields.get("warnings", ()))})
 
 
-def silent(*_: object) -> None:
-    """For callers that want no news."""
+def noop(*_: object) -> None:
+    """Do nothing."""
 
 
-Begin = Callable[[int, int], None]  # steps planned, steps done before
-Tick = Callable[[int, float], None]  # steps done, loss per token
-After = Callable[[Report], None]
-Say = Callable[[str], None]
-Busy = Callable[
-    [str, int], AbstractContextManager[Callable[[int], None]]
-]  # what, how many; hears how many more
+LogLine = Callable[[str], None]
+Advance = Callable[[int], None]  # by how many items the work has advanced
 
 
-def quietly(_what: str, _total: int) -> AbstractContextManager[Callable[[int], None]]:
-    return nullcontext(silent)
+def noop_progress(_description: str, _total: int) -> AbstractContextManager[Advance]:
+    """Show no progress."""
+    return nullcontext(noop)
 
 
-class Ears(NamedTuple):
-    """Who listens; in other processes than the first, nobody."""
+class Callbacks(NamedTuple):
+    """Progress callbacks; no-ops on ranks other than 0."""
 
-    begin: Begin = silent
-    tick: Tick = silent
-    after: After = silent
-    say: Say = silent
-    busy: Busy = quietly
+    on_start: Callable[[int, int], None] = noop  # planned steps, steps already done
+    on_step: Callable[[int, float], None] = noop  # steps done, training loss per token
+    on_validation: Callable[[Report], None] = noop
+    log: LogLine = noop  # one line of text
+    on_busy: Callable[[str, int], AbstractContextManager[Advance]] = noop_progress  # description, total
 
 
-class Outcome(NamedTuple):
-    """How a training ended: every report, the one of the weights that the model now holds, and why."""
+NO_CALLBACKS = Callbacks()
+
+
+class TrainingResult(NamedTuple):
+    """All reports of a run, the report of the final weights, and the setting that ended it."""
 
     reports: Sequence[Report]
     best: Report
     reason: str
 
 
-class TrainingStopped(TrainingError):  # noqa: N818 - somebody's wish, not a fault
-    """Somebody stopped it (Ctrl-C, SIGTERM); the state is written, the same call goes on from there."""
-
-
 class Trainable(Protocol[Model, Batch]):
-    """What the loop asks of a task.
+    """What a task implements to be trained.
 
-    `batches` gives the epoch's batches from number `start` on, and of those every `world`-th from number
-    `rank` on: numbers count the whole epoch, not one process's share. Their order follows from seed and
-    epoch alone. `steps_per_epoch` is how many of them the process with the most gets. Whatever `loss`
-    draws at random it draws from the global generators: the loop seeds them for each batch.
+    `batches` yields the batches of an epoch from number `start` on, and of those every `world_size`-th from
+    number `rank` on: numbers count the batches of all processes. Their order depends on seed and epoch only.
+    `steps_per_epoch` is the number of batches of the process that gets the most. `loss` draws random numbers
+    from the global generators only, which the loop seeds before each batch.
     """
 
-    def batches(self, epoch: int, start: int = 0, rank: int = 0, world: int = 1) -> Iterator[Batch]: ...
-    def steps_per_epoch(self, world: int = 1) -> int: ...
+    def batches(self, epoch: int, start: int = 0, rank: int = 0, world_size: int = 1) -> Iterator[Batch]: ...
+    def steps_per_epoch(self, world_size: int = 1) -> int: ...
     def loss(self, model: Model, batch: Batch) -> Loss: ...
     def validate(self, model: Model) -> Validation: ...
 
 
-def duration(seconds: float) -> str:
-    """
-    >>> duration(40), duration(100), duration(9000)
+def format_duration(seconds: float) -> str:
+    """Format a duration in seconds, minutes or hours.
+
+    >>> format_duration(40), format_duration(100), format_duration(9000)
     ('40 s', '1.7 min', '2.5 h')
     """
     if seconds < 60:
@@ -142,6 +137,6 @@ def duration(seconds: float) -> str:
     return f"{minutes / 60:.1f} h"
 
 
-def leads() -> bool:
-    """True in the one process that talks and writes (`torchrun` numbers them)."""
+def is_main_process() -> bool:
+    """Return True on rank 0, the process that logs and writes files (`torchrun` sets RANK)."""
     return int(os.environ.get("RANK", "0")) == 0

@@ -1,18 +1,18 @@
-/** A matrix too large for an element a cell: painted, with its table below. */
+/** A matrix with too many cells for one element each: painted on a canvas, with its table below. */
 import { h, type Element } from "../dom";
 import type { Ui } from "../ui";
-import { said, shades, type Figure } from "./matrix";
+import { cellLabel, shades, type MatrixFigure } from "./matrix";
 
-const WIDEST = 1100;
+const MAX_WIDTH = 1100; // pixels
 
-export function painted(ui: Ui, figure: Figure): Element {
+export function canvasMatrix(ui: Ui, figure: MatrixFigure): Element {
   const [rows, columns] = [figure.rows.length, figure.columns.length];
-  const cell = Math.max(2, Math.min(10, Math.floor(WIDEST / columns)));
+  const cell = Math.max(2, Math.min(10, Math.floor(MAX_WIDTH / columns)));
   const [row, column] = ui.focused(figure.id);
   const [r, c] = [Math.min(row, rows - 1), Math.min(column, columns - 1)];
-  ui.picks(figure.id, figure.pick);
-  ui.paint(figure.id, (canvas) => paint(canvas, figure, cell, r, c));
-  const find = (event: Event): void => {
+  ui.onPick(figure.id, figure.pick);
+  ui.onPaint(figure.id, (canvas) => paint(canvas, figure, cell, r, c));
+  const pickAt = (event: Event): void => {
     const { offsetX, offsetY } = event as MouseEvent;
     figure.pick(
       Math.min(rows - 1, Math.floor(offsetY / cell)),
@@ -21,13 +21,13 @@ export function painted(ui: Ui, figure: Figure): Element {
   };
   return h(
     "div",
-    { class: "painted" },
-    h("p", { class: "axis-title" }, `across, each ${figure.columnTitle}; down, each ${figure.rowTitle}`),
+    { class: "canvas-matrix" },
+    h("p", { class: "axis-title" }, `columns: ${figure.columnTitle}; rows: ${figure.rowTitle}`),
     h("canvas", {
       tabindex: 0,
       role: "application",
       "aria-roledescription": "matrix",
-      "aria-label": `${figure.title}. Arrow keys go from cell to cell; the table below has every number.`,
+      "aria-label": `${figure.title}. Arrow keys move between cells; the table below has all numbers.`,
       "aria-describedby": `${figure.id}-cell`,
       "data-canvas": figure.id,
       "data-grid": figure.id,
@@ -35,13 +35,19 @@ export function painted(ui: Ui, figure: Figure): Element {
       "data-columns": columns,
       width: columns * cell,
       height: rows * cell,
-      onclick: find,
+      onclick: pickAt,
     }),
-    h("p", { id: `${figure.id}-cell`, class: "cell-said", "aria-live": "polite" }, said(figure, r, c)),
+    h("p", { id: `${figure.id}-cell`, class: "cell-label", "aria-live": "polite" }, cellLabel(figure, r, c)),
   );
 }
 
-function paint(canvas: HTMLCanvasElement, figure: Figure, cell: number, row: number, column: number): void {
+function paint(
+  canvas: HTMLCanvasElement,
+  figure: MatrixFigure,
+  cell: number,
+  row: number,
+  column: number,
+): void {
   const pen = canvas.getContext("2d");
   if (pen === null) return;
   const style = getComputedStyle(canvas);
@@ -51,8 +57,8 @@ function paint(canvas: HTMLCanvasElement, figure: Figure, cell: number, row: num
   pen.fillRect(0, 0, canvas.width, canvas.height);
   pen.fillStyle = style.getPropertyValue("--more");
   figure.rows.forEach((_, i) => {
-    shades(figure, i).forEach((dark, j) => {
-      pen.globalAlpha = dark;
+    shades(figure, i).forEach((shade, j) => {
+      pen.globalAlpha = shade;
       pen.fillRect(j * cell, i * cell, cell - gap, cell - gap);
     });
   });

@@ -1,35 +1,35 @@
-/** Input words on the left, output words on the right; the stronger a line, the larger its weight. */
+/** Keys on the left, queries on the right, and a line per weight: the stronger, the larger the weight. */
 import { h, type Children, type Element } from "../dom";
-import { at } from "../fold";
+import { cellKey } from "../fold";
 import { number, percent } from "../format";
 import type { Ui } from "../ui";
-import { clip, type Figure } from "./matrix";
+import { clip, type MatrixFigure } from "./matrix";
 
-export const LEAST = 0.01; // lines of less weight are not drawn; how much is hidden is said
-const HEIGHT = 26;
-const LETTER = 7.6;
+export const MIN_WEIGHT = 0.01; // smaller weights have no line; their share is given below
+const ROW_HEIGHT = 26;
+const LETTER_WIDTH = 7.6;
 const GAP = 190;
 const TOP = 30;
 
-const wide = (title: string, labels: readonly string[]): number =>
-  Math.max(title.length, ...labels.map((label) => Array.from(clip(label)).length)) * LETTER + 14;
+const sideWidth = (title: string, labels: readonly string[]): number =>
+  Math.max(title.length, ...labels.map((label) => Array.from(clip(label)).length)) * LETTER_WIDTH + 14;
 
-/** The share of all weight that is in lines too faint to be drawn. */
-export function hidden(values: Figure["values"]): number {
+/** The share of the weight that has no line. */
+export function hiddenShare(values: MatrixFigure["values"]): number {
   const all = values.flat().map((value) => value ?? 0);
   const total = all.reduce((a, b) => a + b, 0);
-  const faint = all.filter((value) => value < LEAST).reduce((a, b) => a + b, 0);
-  return total > 0 ? faint / total : 0;
+  const small = all.filter((value) => value < MIN_WEIGHT).reduce((a, b) => a + b, 0);
+  return total > 0 ? small / total : 0;
 }
 
-function spread(count: number, most: number): (i: number) => number {
-  const gap = count < 2 ? 0 : Math.min(2.2, (most - 1) / (count - 1));
-  const first = (most - 1 - gap * (count - 1)) / 2;
-  return (i) => TOP + (first + i * gap + 0.5) * HEIGHT;
+function spread(count: number, longest: number): (i: number) => number {
+  const gap = count < 2 ? 0 : Math.min(2.2, (longest - 1) / (count - 1));
+  const first = (longest - 1 - gap * (count - 1)) / 2;
+  return (i) => TOP + (first + i * gap + 0.5) * ROW_HEIGHT;
 }
 
-/** Where things stand: the two sides, and the height of each word. */
-interface Plan {
+/** The layout: where the two sides are, and the height of each word. */
+interface Layout {
   readonly x0: number;
   readonly x1: number;
   readonly right: number;
@@ -37,15 +37,21 @@ interface Plan {
   readonly to: (row: number) => number;
 }
 
-export function lines(ui: Ui, figure: Figure): Element {
+export function lines(ui: Ui, figure: MatrixFigure): Element {
   const { rows, columns } = figure;
   const id = `${figure.id}-lines`;
-  ui.picks(id, figure.pick);
-  const most = Math.max(rows.length, columns.length);
-  const x0 = wide(figure.columnTitle, columns);
-  const [x1, right] = [x0 + GAP, wide(figure.rowTitle, rows)];
-  const plan: Plan = { x0, x1, right, from: spread(columns.length, most), to: spread(rows.length, most) };
-  const size = { width: x1 + right, height: TOP + most * HEIGHT + 8 };
+  ui.onPick(id, figure.pick);
+  const longest = Math.max(rows.length, columns.length);
+  const x0 = sideWidth(figure.columnTitle, columns);
+  const [x1, right] = [x0 + GAP, sideWidth(figure.rowTitle, rows)];
+  const layout: Layout = {
+    x0,
+    x1,
+    right,
+    from: spread(columns.length, longest),
+    to: spread(rows.length, longest),
+  };
+  const size = { width: x1 + right, height: TOP + longest * ROW_HEIGHT + 8 };
   const focused = Math.min(ui.focused(id)[0], rows.length - 1);
   const title = { class: "axis-title", y: 14, "aria-hidden": "true" };
   return h(
@@ -62,12 +68,12 @@ export function lines(ui: Ui, figure: Figure): Element {
     },
     h("text", { ...title, x: x0 - 10, "text-anchor": "end" }, figure.columnTitle),
     h("text", { ...title, x: x1 + 10 }, figure.rowTitle),
-    h("g", { "aria-hidden": "true" }, links(figure, plan), sources(figure, plan)),
-    rows.map((_, i) => reader(figure, plan, i, focused)),
+    h("g", { "aria-hidden": "true" }, links(figure, layout), keyLabels(figure, layout)),
+    rows.map((_, i) => queryLabel(figure, layout, i, focused)),
   );
 }
 
-function links(figure: Figure, { x0, x1, from, to }: Plan): Children {
+function links(figure: MatrixFigure, { x0, x1, from, to }: Layout): Children {
   const curve = (i: number, j: number): string => {
     const [y0, y1] = [from(j).toFixed(1), to(i).toFixed(1)];
     return `M${x0} ${y0}C${x0 + GAP / 2} ${y0} ${x1 - GAP / 2} ${y1} ${x1} ${y1}`;
@@ -75,9 +81,9 @@ function links(figure: Figure, { x0, x1, from, to }: Plan): Children {
   return figure.values.map((row, i) =>
     row.map((value, j) => {
       const weight = Math.min(1, value ?? 0);
-      if (weight < LEAST) return null;
+      if (weight < MIN_WEIGHT) return null;
       return h("path", {
-        class: figure.rings?.has(at(i, j)) ? "link gold" : "link",
+        class: figure.rings?.has(cellKey(i, j)) ? "link gold" : "link",
         d: curve(i, j),
         "stroke-width": (0.6 + 4.4 * weight).toFixed(2),
         "stroke-opacity": (0.12 + 0.88 * weight).toFixed(3),
@@ -88,7 +94,7 @@ function links(figure: Figure, { x0, x1, from, to }: Plan): Children {
   );
 }
 
-function sources({ columns }: Figure, { x0, from }: Plan): Children {
+function keyLabels({ columns }: MatrixFigure, { x0, from }: Layout): Children {
   return columns.map((label, j) =>
     h(
       "g",
@@ -99,8 +105,8 @@ function sources({ columns }: Figure, { x0, from }: Plan): Children {
   );
 }
 
-function reader(figure: Figure, { x1, right, to }: Plan, i: number, focused: number): Element {
-  const box = { x: x1 + 3, y: to(i) - HEIGHT / 2 + 1, width: right - 6, height: HEIGHT - 2, rx: 3 };
+function queryLabel(figure: MatrixFigure, { x1, right, to }: Layout, i: number, focused: number): Element {
+  const box = { x: x1 + 3, y: to(i) - ROW_HEIGHT / 2 + 1, width: right - 6, height: ROW_HEIGHT - 2, rx: 3 };
   return h(
     "g",
     { role: "row", class: i === figure.current ? "line current" : "line" },
@@ -110,25 +116,25 @@ function reader(figure: Figure, { x1, right, to }: Plan, i: number, focused: num
         role: "gridcell",
         class: "row-label",
         tabindex: i === focused ? 0 : -1,
-        "aria-label": spoken(figure, i),
+        "aria-label": rowLabel(figure, i),
         "data-r": i,
         "data-c": 0,
         "data-row": i,
       },
       h("rect", { class: "focus", ...box }),
-      h("text", { x: x1 + 10, y: to(i) + 4.5 }, (figure.marked?.has(i) ? "✎ " : "") + clip(figure.rows[i]!)),
+      h("text", { x: x1 + 10, y: to(i) + 4.5 }, (figure.edited?.has(i) ? "✎ " : "") + clip(figure.rows[i]!)),
     ),
   );
 }
 
-function spoken(figure: Figure, row: number): string {
-  const found = figure.values[row]!.map((value, j) => ({ value: value ?? 0, label: figure.columns[j]! }))
-    .filter(({ value }) => value >= LEAST)
+function rowLabel(figure: MatrixFigure, row: number): string {
+  const largest = figure.values[row]!.map((value, j) => ({ value: value ?? 0, label: figure.columns[j]! }))
+    .filter(({ value }) => value >= MIN_WEIGHT)
     .sort((a, b) => b.value - a.value);
-  const words = found.slice(0, 5).map(({ value, label }) => `${label} ${number(value, 2)}`);
-  return `${figure.rowTitle} ${figure.rows[row]} read from ${words.join(", ") || "nothing in particular"}`;
+  const words = largest.slice(0, 5).map(({ value, label }) => `${label} ${number(value, 2)}`);
+  return `${figure.rowTitle} ${figure.rows[row]} attends to ${words.join(", ") || "no word in particular"}`;
 }
 
-export function hiddenSaid(values: Figure["values"]): string {
-  return `Lines under 1 % are not drawn; they hold ${percent(hidden(values))} of the weight.`;
+export function hiddenNote(values: MatrixFigure["values"]): string {
+  return `Weights under 1 % have no line; together they are ${percent(hiddenShare(values))} of the weight.`;
 }

@@ -1,13 +1,13 @@
-/** A lane's list: a grid of rows with a label and one cell, reached by one Tab. */
+/** A list of labelled cells: an ARIA grid that is one stop of the Tab key. */
 import { h, type Attributes, type Children, type Element } from "../dom";
 import type { Ui } from "../ui";
 
 export interface Row {
   readonly label: string;
-  readonly said: string | null; // the cell in words; null: it speaks for itself
+  readonly ariaLabel: string | null; // of the cell; null: its text suffices
   readonly cell: Children;
   readonly attributes?: Attributes; // of the cell
-  readonly marks?: string; // classes of the row
+  readonly classes?: string; // of the row
   readonly click?: () => void;
 }
 
@@ -23,10 +23,10 @@ export function list(ui: Ui, id: string, title: string, rows: readonly Row[]): E
       "data-rows": rows.length,
       "data-columns": 1,
     },
-    rows.map(({ label, said, cell, attributes, marks, click }, i) =>
+    rows.map(({ label, ariaLabel, cell, attributes, classes, click }, i) =>
       h(
         "div",
-        { role: "row", class: `row ${marks ?? ""}`.trim(), onclick: click },
+        { role: "row", class: `row ${classes ?? ""}`.trim(), onclick: click },
         h("span", { role: "rowheader", class: "label", title: label, dir: "auto" }, label),
         h(
           "span",
@@ -34,7 +34,7 @@ export function list(ui: Ui, id: string, title: string, rows: readonly Row[]): E
             role: "gridcell",
             class: "cell",
             tabindex: i === focused ? 0 : -1,
-            "aria-label": said,
+            "aria-label": ariaLabel,
             "data-r": i,
             "data-c": 0,
             ...attributes,
@@ -46,7 +46,7 @@ export function list(ui: Ui, id: string, title: string, rows: readonly Row[]): E
   );
 }
 
-/** A bar from the left; one of both signs goes from the middle. */
+/** A bar from the left; a signed one starts in the middle. */
 export function bar(value: number, scale: number, signed = false): Element {
   const share = Math.min(1, Math.abs(value) / (scale || 1)) * (signed ? 50 : 100);
   const style = signed

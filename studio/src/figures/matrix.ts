@@ -1,18 +1,18 @@
-/** A matrix of weights: rows ask, columns are read. Up to 4,096 cells every one is an element. */
+/** A matrix of weights: rows are queries, columns are keys, one element per cell. */
 import { h, type Attributes, type Element } from "../dom";
 import { number, short } from "../format";
-import { at } from "../fold";
+import { cellKey } from "../fold";
 import type { Ui } from "../ui";
 
-export const ELEMENTS = 4096; // cells; a larger matrix is painted
-const HEIGHT = 28;
-const LETTER = 7.6; // pixels a letter of a label, roughly
-const LONGEST = 20; // letters
-const AXIS = 22; // for the title of an axis
-const SUM = 52;
-const SLOPE = 0.64; // sine and, nearly, cosine of the labels' angle
+export const MAX_CELLS = 4096; // a larger matrix is painted on a canvas
+const ROW_HEIGHT = 28;
+const LETTER_WIDTH = 7.6; // pixels, roughly
+const MAX_LABEL_LETTERS = 20;
+const AXIS_TITLE = 22; // pixels
+const SUM_WIDTH = 52;
+const SLOPE = 0.64; // sine of the column labels' angle, and nearly its cosine
 
-export interface Figure {
+export interface MatrixFigure {
   readonly id: string;
   readonly title: string;
   readonly rowTitle: string;
@@ -22,46 +22,46 @@ export interface Figure {
   readonly values: readonly (readonly (number | null)[])[];
   readonly valueName: string;
   readonly rings?: ReadonlySet<string>;
-  readonly marked?: ReadonlySet<number>; // rows changed by hand
-  readonly current?: number | null; // row of the word the Walk is at
-  readonly selected?: string | null; // "row,column"
+  readonly edited?: ReadonlySet<number>; // edited rows
+  readonly current?: number | null; // row of the current step
+  readonly selected?: string | null; // a `cellKey`
   readonly sums: boolean;
-  readonly byRow?: boolean; // shades are shares of the row's largest value
+  readonly byRow?: boolean; // shades relative to the row's largest value
   readonly pick: (row: number, column: number) => void;
 }
 
 export function clip(label: string): string {
   const letters = Array.from(label);
-  return letters.length > LONGEST ? `${letters.slice(0, LONGEST - 1).join("")}…` : label;
+  return letters.length > MAX_LABEL_LETTERS ? `${letters.slice(0, MAX_LABEL_LETTERS - 1).join("")}…` : label;
 }
 
-/** How dark the cells of a row are, 0 to 1. */
-export function shades({ values, byRow }: Figure, row: number): number[] {
-  const mine = values[row]!.map((value) => Math.max(0, value ?? 0));
-  const most = (byRow && Math.max(...mine)) || 1;
-  return mine.map((value) => Math.min(1, value / most));
+/** The shades of a row's cells, 0 to 1. */
+export function shades({ values, byRow }: MatrixFigure, row: number): number[] {
+  const cells = values[row]!.map((value) => Math.max(0, value ?? 0));
+  const scale = (byRow && Math.max(...cells)) || 1;
+  return cells.map((value) => Math.min(1, value / scale));
 }
 
-const wide = (labels: readonly string[]): number =>
-  Math.max(2, ...labels.map((label) => Array.from(clip(label)).length)) * LETTER;
+const labelWidth = (labels: readonly string[]): number =>
+  Math.max(2, ...labels.map((label) => Array.from(clip(label)).length)) * LETTER_WIDTH;
 
 function cellWidth(columns: number): number {
   return columns <= 14 ? 44 : columns <= 22 ? 36 : 30;
 }
 
-/** Two decimals, as in the cell; what they cannot say is said in full. */
+/** Two decimals, as in the cell; smaller values in full. */
 const amount = (value: number): string => (value < 0.005 ? number(value) : value.toFixed(2));
 
-/** What a cell says aloud. */
-export function said(figure: Figure, row: number, column: number): string {
+/** The text of a cell for screen readers. */
+export function cellLabel(figure: MatrixFigure, row: number, column: number): string {
   const value = figure.values[row]![column];
-  const words = `${figure.rowTitle} ${figure.rows[row]}, ${figure.columnTitle} ${figure.columns[column]}: `;
-  const ring = figure.rings?.has(at(row, column)) ? ", gold link" : "";
-  return words + (value == null ? "cannot be read" : `${figure.valueName} ${amount(value)}`) + ring;
+  const start = `${figure.rowTitle} ${figure.rows[row]}, ${figure.columnTitle} ${figure.columns[column]}: `;
+  const ring = figure.rings?.has(cellKey(row, column)) ? ", gold link" : "";
+  return start + (value == null ? "masked" : `${figure.valueName} ${amount(value)}`) + ring;
 }
 
-/** Where things stand: the first cell's corner, and the size of all. */
-interface Plan {
+/** The layout: the first cell's corner, and the sizes. */
+interface Layout {
   readonly left: number;
   readonly top: number;
   readonly cell: number;
@@ -69,24 +69,24 @@ interface Plan {
   readonly height: number;
 }
 
-function planOf({ rows, columns, sums, rowTitle, columnTitle }: Figure): Plan {
+function layoutOf({ rows, columns, sums, rowTitle, columnTitle }: MatrixFigure): Layout {
   const cell = cellWidth(columns.length);
-  const left = AXIS + wide(rows) + 10;
-  const top = AXIS + wide(columns) * SLOPE + 14;
-  const body = columns.length * cell + (sums ? SUM : wide(columns) * 0.2);
-  const width = left + Math.max(columnTitle.length * LETTER, body) + 8;
-  const height = top + Math.max(rowTitle.length * LETTER, rows.length * HEIGHT) + 6; // its title stands upright
+  const left = AXIS_TITLE + labelWidth(rows) + 10;
+  const top = AXIS_TITLE + labelWidth(columns) * SLOPE + 14;
+  const body = columns.length * cell + (sums ? SUM_WIDTH : labelWidth(columns) * 0.2);
+  const width = left + Math.max(columnTitle.length * LETTER_WIDTH, body) + 8;
+  const height = top + Math.max(rowTitle.length * LETTER_WIDTH, rows.length * ROW_HEIGHT) + 6; // room for the rotated title
   return { left, top, cell, width, height };
 }
 
-export function matrix(ui: Ui, figure: Figure): Element {
+export function matrix(ui: Ui, figure: MatrixFigure): Element {
   const { rows, columns } = figure;
-  ui.picks(figure.id, figure.pick);
-  const plan = planOf(figure);
-  const { left, top, width, height } = plan;
+  ui.onPick(figure.id, figure.pick);
+  const layout = layoutOf(figure);
+  const { left, top, width, height } = layout;
   const middle = (top + height) / 2;
   const [row, column] = ui.focused(figure.id);
-  const focused = at(Math.min(row, rows.length - 1), Math.min(column, columns.length - 1));
+  const focused = cellKey(Math.min(row, rows.length - 1), Math.min(column, columns.length - 1));
   return h(
     "svg",
     {
@@ -104,21 +104,21 @@ export function matrix(ui: Ui, figure: Figure): Element {
     },
     title(figure.columnTitle, { x: left, y: 14 }),
     title(figure.rowTitle, { transform: `translate(14 ${middle}) rotate(-90)`, "text-anchor": "middle" }),
-    header(figure, plan),
-    rows.map((_, i) => line(ui, figure, plan, i, focused)),
+    header(figure, layout),
+    rows.map((_, i) => line(ui, figure, layout, i, focused)),
   );
 }
 
 const title = (text: string, where: Attributes): Element =>
   h("text", { class: "axis-title", "aria-hidden": "true", ...where }, text);
 
-const sumPlace = ({ columns }: Figure, { left, cell }: Plan): number =>
-  left + columns.length * cell + SUM - 4;
+const sumX = ({ columns }: MatrixFigure, { left, cell }: Layout): number =>
+  left + columns.length * cell + SUM_WIDTH - 4;
 
-function header(figure: Figure, plan: Plan): Element {
-  const { left, top, cell } = plan;
-  const turned = (j: number): string => `translate(${left + (j + 0.45) * cell} ${top - 8}) rotate(-40)`;
-  const sums = { class: "sum-title", x: sumPlace(figure, plan), y: top - 8, "text-anchor": "end" };
+function header(figure: MatrixFigure, layout: Layout): Element {
+  const { left, top, cell } = layout;
+  const rotated = (j: number): string => `translate(${left + (j + 0.45) * cell} ${top - 8}) rotate(-40)`;
+  const sums = { class: "sum-title", x: sumX(figure, layout), y: top - 8, "text-anchor": "end" };
   return h(
     "g",
     { role: "row", "aria-rowindex": 1 },
@@ -127,33 +127,33 @@ function header(figure: Figure, plan: Plan): Element {
         "g",
         { role: "columnheader", class: "column", "data-col": j, "aria-colindex": j + 2 },
         h("title", {}, label),
-        h("text", { transform: turned(j) }, clip(label)),
+        h("text", { transform: rotated(j) }, clip(label)),
       ),
     ),
     figure.sums && h("g", { role: "columnheader" }, h("text", sums, "sum")),
   );
 }
 
-function line(ui: Ui, figure: Figure, plan: Plan, i: number, focused: string): Element {
-  const { left, top, cell } = plan;
-  const y = top + i * HEIGHT;
+function line(ui: Ui, figure: MatrixFigure, layout: Layout, i: number, focused: string): Element {
+  const { left, top, cell } = layout;
+  const y = top + i * ROW_HEIGHT;
   const label = figure.rows[i]!;
-  const byHand = figure.marked?.has(i) ?? false;
+  const edited = figure.edited?.has(i) ?? false;
   return h(
     "g",
     { role: "row", class: i === figure.current ? "line current" : "line", "aria-rowindex": i + 2 },
     h(
       "g",
       { role: "rowheader", class: "row-label", "data-row": i, "aria-colindex": 1 },
-      h("title", {}, byHand ? `${label} (weights changed by hand)` : label),
+      h("title", {}, edited ? `${label} (edited weights)` : label),
       h(
         "text",
-        { x: left - 8, y: y + HEIGHT / 2 + 4.5, "text-anchor": "end" },
-        (byHand ? "✎ " : "") + clip(label),
+        { x: left - 8, y: y + ROW_HEIGHT / 2 + 4.5, "text-anchor": "end" },
+        (edited ? "✎ " : "") + clip(label),
       ),
     ),
-    shades(figure, i).map((dark, j) => box(ui, figure, [i, j], dark, [left + j * cell, y, cell], focused)),
-    figure.sums && sum(figure.values[i]!, sumPlace(figure, plan), y),
+    shades(figure, i).map((shade, j) => box(ui, figure, [i, j], shade, [left + j * cell, y, cell], focused)),
+    figure.sums && sum(figure.values[i]!, sumX(figure, layout), y),
   );
 }
 
@@ -162,23 +162,23 @@ type Box = readonly [x: number, y: number, width: number];
 
 function box(
   ui: Ui,
-  figure: Figure,
+  figure: MatrixFigure,
   [i, j]: Cell,
-  dark: number,
-  [x, y, wide]: Box,
+  shade: number,
+  [x, y, width]: Box,
   focused: string,
 ): Element {
   const value = figure.values[i]![j] ?? null;
-  const here = at(i, j);
-  const inside = { x: x + 1, y: y + 1, width: wide - 2, height: HEIGHT - 2, rx: 2 };
+  const key = cellKey(i, j);
+  const inside = { x: x + 1, y: y + 1, width: width - 2, height: ROW_HEIGHT - 2, rx: 2 };
   return h(
     "g",
     {
       role: "gridcell",
-      class: value === null ? "box closed" : "box",
-      tabindex: here === focused ? 0 : -1,
-      "aria-label": said(figure, i, j),
-      "aria-selected": figure.selected === undefined ? null : String(figure.selected === here),
+      class: value === null ? "box masked" : "box",
+      tabindex: key === focused ? 0 : -1,
+      "aria-label": cellLabel(figure, i, j),
+      "aria-selected": figure.selected === undefined ? null : String(figure.selected === key),
       "aria-colindex": j + 2,
       "data-r": i,
       "data-c": j,
@@ -187,16 +187,16 @@ function box(
       "data-v": value === null ? null : String(value),
     },
     h("rect", { class: "paper", ...inside }),
-    h("rect", { class: "shade", ...inside, "fill-opacity": dark.toFixed(4) }),
-    figure.rings?.has(here) &&
-      h("rect", { class: "ring", x: x + 3, y: y + 3, width: wide - 6, height: HEIGHT - 6, rx: 9 }),
+    h("rect", { class: "shade", ...inside, "fill-opacity": shade.toFixed(4) }),
+    figure.rings?.has(key) &&
+      h("rect", { class: "ring", x: x + 3, y: y + 3, width: width - 6, height: ROW_HEIGHT - 6, rx: 9 }),
     ui.state.numbers &&
       h(
         "text",
         {
-          class: dark > 0.5 ? "on-dark" : "on-light",
-          x: x + wide / 2,
-          y: y + HEIGHT / 2 + 4,
+          class: shade > 0.5 ? "on-dark" : "on-light",
+          x: x + width / 2,
+          y: y + ROW_HEIGHT / 2 + 4,
           "text-anchor": "middle",
         },
         value === null ? "×" : short(value),
@@ -210,6 +210,10 @@ function sum(values: readonly (number | null)[], x: number, y: number): Element 
   return h(
     "g",
     { role: "gridcell", class: "sum" },
-    h("text", { x, y: y + HEIGHT / 2 + 4, "text-anchor": "end", "data-v": String(total) }, total.toFixed(2)),
+    h(
+      "text",
+      { x, y: y + ROW_HEIGHT / 2 + 4, "text-anchor": "end", "data-v": String(total) },
+      total.toFixed(2),
+    ),
   );
 }

@@ -1,17 +1,17 @@
-/** The twin of a figure as a real table: every number, none rounded away. */
+/** A figure's numbers as an HTML table, with six digits. */
 import { h, type Element } from "../dom";
 
-export interface Twin {
+export interface DataTable {
   readonly caption: string;
   readonly corner: string;
   readonly columns: readonly string[];
   readonly rows: readonly { readonly label: string; readonly values: readonly (number | string | null)[] }[];
 }
 
-export function twin({ caption, corner, columns, rows }: Twin): Element {
+export function dataTable({ caption, corner, columns, rows }: DataTable): Element {
   return h(
     "div",
-    { class: "twin", tabindex: 0, role: "region", "aria-label": caption },
+    { class: "data-table", tabindex: 0, role: "region", "aria-label": caption },
     h(
       "table",
       {},

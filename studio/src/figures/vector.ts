@@ -1,13 +1,13 @@
-/** A long vector: every number as a small bar, the first ones written out. */
+/** A vector: every number as a small bar, the first ones as text. */
 import { h, type Element } from "../dom";
 import { count, number } from "../format";
 
-const WRITTEN = 2;
+const N_NUMBERS = 2; // as text
 
-export function size(values: ArrayLike<number>): number {
-  let most = 0;
-  for (let i = 0; i < values.length; i++) most = Math.max(most, Math.abs(values[i]!));
-  return most;
+export function maxAbs(values: ArrayLike<number>): number {
+  let largest = 0;
+  for (let i = 0; i < values.length; i++) largest = Math.max(largest, Math.abs(values[i]!));
+  return largest;
 }
 
 function bars(values: ArrayLike<number>, scale: number, times: number, sign: 1 | -1): string {
@@ -19,44 +19,44 @@ function bars(values: ArrayLike<number>, scale: number, times: number, sign: 1 |
   return path;
 }
 
-/** All numbers between -scale and scale; `times` shrinks them, as a weight does. */
-export function strip(values: ArrayLike<number>, scale: number, times = 1): Element {
-  const wide = values.length;
-  const most = size(values) * Math.abs(times);
+/** All numbers as bars between -scale and scale; `times` multiplies them, as a weight does. */
+export function barStrip(values: ArrayLike<number>, scale: number, times = 1): Element {
+  const width = values.length;
+  const largest = maxAbs(values) * Math.abs(times);
   return h(
     "svg",
     {
       class: "strip",
-      viewBox: `0 0 ${wide} 2`,
+      viewBox: `0 0 ${width} 2`,
       preserveAspectRatio: "none",
       role: "img",
-      "aria-label": `${count(wide)} numbers, the largest ${number(most)} in size`,
+      "aria-label": `${count(width)} numbers, largest absolute value ${number(largest)}`,
     },
-    h("path", { class: "axis", d: `M0 1h${wide}` }),
+    h("path", { class: "axis", d: `M0 1h${width}` }),
     h("path", { class: "plus", d: bars(values, scale || 1, times, 1) }),
     h("path", { class: "minus", d: bars(values, scale || 1, times, -1) }),
   );
 }
 
-export interface Named {
+export interface NamedVector {
   readonly id: string;
-  readonly letter: string;
-  readonly what: string;
+  readonly symbol: string;
+  readonly meaning: string;
   readonly values: ArrayLike<number>;
   readonly from?: string;
 }
 
-/** A vector with its letter, its meaning, its bars and its first numbers. */
-export function vector({ id, letter, what, values, from }: Named): Element {
-  const first = Array.from({ length: Math.min(WRITTEN, values.length) }, (_, i) =>
+/** A vector with its symbol, meaning, bars and first numbers. */
+export function vector({ id, symbol, meaning, values, from }: NamedVector): Element {
+  const first = Array.from({ length: Math.min(N_NUMBERS, values.length) }, (_, i) =>
     h("span", { class: "n", "data-v": String(values[i]) }, number(values[i]!)),
   );
-  const more = values.length > WRITTEN ? `… ${count(values.length)} in all` : "";
+  const more = values.length > N_NUMBERS ? `… ${count(values.length)} numbers` : "";
   return h(
     "div",
     { class: "vector-line", "data-id": id, "data-from": from },
-    h("p", { class: "what" }, h("b", { class: "vector" }, letter), ` ${what}`),
-    strip(values, size(values)),
+    h("p", { class: "vector-meaning" }, h("b", { class: "vector" }, symbol), ` ${meaning}`),
+    barStrip(values, maxAbs(values)),
     h("p", { class: "numbers" }, first, h("span", { class: "more" }, more)),
   );
 }

@@ -1,146 +1,144 @@
-/** Alignment: where every output word was read from, as a matrix and as lines. */
-import { edited } from "../check";
+/** Alignment: the weights of a site as a matrix and as lines. */
+import { isEdited } from "../check";
 import { h, type Children } from "../dom";
-import { painted } from "../figures/canvas";
-import { hiddenSaid, lines } from "../figures/lines";
-import { ELEMENTS, matrix, type Figure } from "../figures/matrix";
-import { twin } from "../figures/table";
-import { table, type Matrix } from "../fold";
+import { canvasMatrix } from "../figures/canvas";
+import { hiddenNote, lines } from "../figures/lines";
+import { MAX_CELLS, matrix, type MatrixFigure } from "../figures/matrix";
+import { dataTable } from "../figures/table";
+import { weightTable, type WeightTable } from "../fold";
 import { FIGURES } from "../link";
-import { place, tickOf } from "../tick";
-import { axesOf } from "../speech";
-import type { Looks } from "../trace";
-import { headOf, looksOf, type Ui } from "../ui";
-import { chooser, headChooser, siteChooser, toggle } from "./choosers";
+import { siteNouns } from "../nouns";
+import { positionAt, tickAt } from "../timeline";
+import type { SiteRecord } from "../trace";
+import { findSite, validHead, type Ui } from "../ui";
+import { headSelect, labelledSelect, siteSelect, toggleButton } from "./selects";
 
-const SHOWN = { both: "matrix and lines", matrix: "matrix", lines: "lines" } as const;
+const FIGURE_LABELS = { both: "matrix and lines", matrix: "matrix", lines: "lines" } as const;
 
 export function alignment(ui: Ui): Children {
   const { trace, state, arrays } = ui;
-  const looks = looksOf(trace, state.site);
-  if (looks === null) {
+  const record = findSite(trace, state.site);
+  if (record === null) {
     return h(
       "p",
       { class: "note" },
-      "This model has no attention: its decoder never looks back at the input, so there is nothing to align. Walk shows the words it wrote.",
+      "This model has no attention, so there are no weights to show. Walk shows its output words.",
     );
   }
-  const head = headOf(looks, state.head);
-  const found = table(trace, arrays, looks, head, state.merge, state.specials);
-  const figure = figureOf(ui, looks, found);
-  const large = found.rows.length * found.columns.length > ELEMENTS;
-  const pieces =
-    [...trace.source.tokens, ...trace.target.tokens].length !==
-    [...trace.source.words, ...trace.target.words].length + specials(ui);
+  const head = validHead(record, state.head);
+  const table = weightTable(trace, arrays, record, head, state.merge, state.specials);
+  const figure = figureOf(ui, record, table);
+  const large = table.rows.length * table.columns.length > MAX_CELLS;
   return [
     h(
       "div",
-      { class: "choosers" },
-      siteChooser(ui, trace.sites, looks),
-      headChooser(ui, looks, true),
+      { class: "selects" },
+      siteSelect(ui, trace.sites, record),
+      headSelect(ui, record, true),
       !large &&
-        chooser(
+        labelledSelect(
           "figure",
-          "Drawn as",
+          "Figure",
           state.figure,
-          FIGURES.map((name) => [name, SHOWN[name]] as const),
+          FIGURES.map((name) => [name, FIGURE_LABELS[name]] as const),
           (name) => ui.go({ figure: FIGURES.find((one) => one === name) ?? "both" }),
         ),
-      pieces && toggle("merge", "whole words", state.merge, null, (merge) => ui.go({ merge })),
-      toggle("specials", "start and end tokens", state.specials, null, (on) => ui.go({ specials: on })),
-      !large && toggle("numbers", "numbers", state.numbers, "N", (numbers) => ui.go({ numbers })),
-      toggle("scale", "shade by row", state.byRow, null, (byRow) => ui.go({ byRow })),
-      toggle("table", "table", state.table, "T", (on) => ui.go({ table: on })),
+      hasSubwords(ui) && toggleButton("merge", "whole words", state.merge, null, (merge) => ui.go({ merge })),
+      toggleButton("specials", "start and end tokens", state.specials, null, (on) => ui.go({ specials: on })),
+      !large && toggleButton("numbers", "numbers", state.numbers, "N", (numbers) => ui.go({ numbers })),
+      toggleButton("scale", "shade by row", state.byRow, null, (byRow) => ui.go({ byRow })),
+      toggleButton("table", "table", state.table, "T", (on) => ui.go({ table: on })),
     ),
-    h("h2", {}, headline(ui, looks, head)),
-    h("p", { class: "legend" }, legend(ui, looks, found)),
-    large ? painted(ui, figure) : linked(ui, figure),
-    (large || state.table) && matrixTwin(figure),
+    h("h2", {}, headline(ui, record, head)),
+    h("p", { class: "legend" }, legend(ui, record, table)),
+    large ? canvasMatrix(ui, figure) : linkedFigures(ui, figure),
+    (large || state.table) && matrixTable(figure),
   ];
 }
 
-const specials = (ui: Ui): number =>
-  [...ui.trace.source.tokens, ...ui.trace.target.tokens].filter((token) => token.word < 0).length;
-
-function headline(ui: Ui, looks: Looks, head: number | null): string {
-  const { asks, reads } = axesOf(ui.trace, looks);
-  const whose = looks.heads === 1 ? "" : head === null ? `, mean of ${looks.heads} heads` : `, head ${head}`;
-  return `Each ${asks[0]}, and the ${reads[1]} it read from${whose}`;
+function hasSubwords({ trace }: Ui): boolean {
+  const tokens = [...trace.source.tokens, ...trace.target.tokens];
+  const specials = tokens.filter((token) => token.word < 0).length;
+  return tokens.length !== trace.source.words.length + trace.target.words.length + specials;
 }
 
-function legend(ui: Ui, looks: Looks, found: Matrix): string {
-  const said = ["Every row is one reader; its weights are shares of what it read."];
-  if (looks.mass === "at_most_one") said.push("Here a row may sum to less than 1.");
-  if (looks.mass === "free") said.push("Here a row may sum to anything.");
-  if (found.gold.size > 0) said.push("Rings and orange lines: word links known from elsewhere to be right.");
-  if (ui.state.byRow) said.push("The darkest cell of a row is its largest weight, however small.");
-  if (!ui.state.specials) said.push("Start and end tokens are left out, so rows may sum to less than 1.");
-  if (looks.kind === "self" && looks.asks === "target")
-    said.push(
-      "Places in the output are named by the word written there; a place reads only what came before.",
+function headline(ui: Ui, record: SiteRecord, head: number | null): string {
+  const { query, key } = siteNouns(ui.trace, record);
+  const heads =
+    record.heads === 1 ? "" : head === null ? `, mean of ${record.heads} heads` : `, head ${head}`;
+  return `Attention of each ${query[0]} to the ${key[1]}${heads}`;
+}
+
+function legend(ui: Ui, record: SiteRecord, table: WeightTable): string {
+  const parts = ["Every row has the weights of one query."];
+  if (record.mass === "at_most_one") parts.push("At this site a row may sum to less than 1.");
+  if (record.mass === "free") parts.push("At this site a row may have any sum.");
+  if (table.gold.size > 0) parts.push("Rings and orange lines: gold links.");
+  if (ui.state.byRow) parts.push("The darkest cell of a row is its largest weight, however small.");
+  if (!ui.state.specials) parts.push("Start and end tokens are hidden, so rows may sum to less than 1.");
+  if (record.kind === "self" && record.query_side === "target")
+    parts.push(
+      "Output positions are labelled by the word generated there; a query reads only earlier positions.",
     );
-  if (ui.trace.edits.length > 0) said.push("✎: weights changed by hand.");
-  return said.join(" ");
+  if (ui.trace.edits.length > 0) parts.push("✎: edited weights.");
+  return parts.join(" ");
 }
 
-function figureOf(ui: Ui, looks: Looks, found: Matrix): Figure {
-  const { step, stage } = place(ui.line, ui.state.tick);
-  const asks = looks.asks === "target";
-  const names = axesOf(ui.trace, looks);
-  const current = asks ? found.rows.findIndex((row) => row.positions.includes(step)) : null;
-  const marked = found.rows.flatMap((row, i) =>
-    asks && row.positions.some((t) => edited(ui.trace, looks, t)) ? [i] : [],
+function figureOf(ui: Ui, record: SiteRecord, table: WeightTable): MatrixFigure {
+  const { step, stage } = positionAt(ui.timeline, ui.state.tick);
+  const isTarget = record.query_side === "target";
+  const nouns = siteNouns(ui.trace, record);
+  const edited = table.rows.flatMap((row, i) =>
+    isTarget && row.positions.some((t) => isEdited(ui.trace, record, t)) ? [i] : [],
   );
   return {
     id: "alignment",
-    title: headline(ui, looks, headOf(looks, ui.state.head)),
-    rowTitle: asks ? names.asks[0] : `${names.asks[0]}, reading`,
-    columnTitle: looks.reads === "source" ? names.reads[0] : `${names.reads[0]} so far`,
-    rows: found.rows.map((row) => row.label),
-    columns: found.columns.map((column) => column.label),
-    values: found.values,
+    title: headline(ui, record, validHead(record, ui.state.head)),
+    rowTitle: isTarget ? nouns.query[0] : `${nouns.query[0]} (query)`,
+    columnTitle: record.key_side === "source" ? nouns.key[0] : `earlier ${nouns.key[0]}`,
+    rows: table.rows.map((row) => row.label),
+    columns: table.columns.map((column) => column.label),
+    values: table.values,
     valueName: "weight",
-    rings: found.gold,
-    marked: new Set(marked),
-    current,
+    rings: table.gold,
+    edited: new Set(edited),
+    current: isTarget ? table.rows.findIndex((row) => row.positions.includes(step)) : null,
     sums: ui.state.numbers,
     byRow: ui.state.byRow,
     pick: (row) => {
-      const first = found.rows[row]?.positions[0];
-      if (asks && first !== undefined) ui.go({ tick: tickOf(ui.line, first, stage) });
+      const first = table.rows[row]?.positions[0];
+      if (isTarget && first !== undefined) ui.go({ tick: tickAt(ui.timeline, first, stage) });
     },
   };
 }
 
-function linked(ui: Ui, figure: Figure): Children {
-  const { figure: shown } = ui.state;
+function linkedFigures(ui: Ui, figure: MatrixFigure): Children {
+  const { figure: chosen } = ui.state;
   return [
     h(
       "div",
       { class: "linked" },
-      shown !== "lines" && h("div", { class: "scroll", tabindex: -1 }, matrix(ui, figure)),
-      shown !== "matrix" &&
+      chosen !== "lines" && h("div", { class: "scroll", tabindex: -1 }, matrix(ui, figure)),
+      chosen !== "matrix" &&
         h(
           "div",
           { class: "scroll", tabindex: -1 },
           lines(ui, figure),
-          h("p", { class: "legend" }, hiddenSaid(figure.values)),
+          h("p", { class: "legend" }, hiddenNote(figure.values)),
         ),
     ),
   ];
 }
 
-export function matrixTwin(figure: Figure): Children {
-  return twin({
+export function matrixTable(figure: MatrixFigure): Children {
+  return dataTable({
     caption: `${figure.title}: ${figure.valueName}s`,
     corner: `${figure.rowTitle} ↓, ${figure.columnTitle} →`,
     columns: [...figure.columns, ...(figure.sums ? ["sum"] : [])],
     rows: figure.rows.map((label, i) => {
       const values = figure.values[i]!;
-      return {
-        label,
-        values: [...values, ...(figure.sums ? [values.reduce<number>((a, b) => a + (b ?? 0), 0)] : [])],
-      };
+      const sum = values.reduce<number>((a, b) => a + (b ?? 0), 0);
+      return { label, values: [...values, ...(figure.sums ? [sum] : [])] };
     }),
   });
 }

@@ -1,15 +1,15 @@
-/** Green or red: does what the page computed agree with what was recorded? */
-import { agrees } from "../check";
+/** Green or red: whether recomputed numbers agree with the recorded ones. */
+import { isWithinTolerance } from "../check";
 import { h, type Element } from "../dom";
 import { difference } from "../format";
 
-export function badge(value: number | null, otherwise: string): Element {
-  if (value === null) return h("p", { class: "badge plain" }, otherwise);
-  const good = agrees(value);
+export function badge(error: number | null, fallback: string): Element {
+  if (error === null) return h("p", { class: "badge plain" }, fallback);
+  const good = isWithinTolerance(error);
   return h(
     "p",
-    { class: good ? "badge good" : "badge bad", "data-v": String(value) },
+    { class: good ? "badge good" : "badge bad", "data-v": String(error) },
     h("span", { class: "sign", "aria-hidden": "true" }, good ? "✓" : "✗"),
-    ` recomputed here, ${good ? "" : "does not agree: "}largest difference ${difference(value)}`,
+    ` recomputed, ${good ? "" : "does not agree: "}largest difference ${difference(error)}`,
   );
 }

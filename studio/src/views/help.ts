@@ -1,18 +1,18 @@
-/** The keys, in a dialog. */
+/** The help dialog: keyboard shortcuts. */
 import { h, type Element } from "../dom";
 
 const KEYS: readonly (readonly [string, string])[] = [
   ["Space", "play or pause (Walk)"],
-  ["← →", "one step back or forward; inside a figure, the next cell"],
-  ["Shift + ← →", "the word before or after"],
-  ["Home, End", "first or last step"],
+  ["← →", "one stage back or forward; in a figure, the next cell"],
+  ["Shift + ← →", "previous or next output word"],
+  ["Home, End", "first or last stage"],
   ["1 – 5", "score, softmax, context, combine, word"],
   ["+ −", "faster, slower"],
   ["M", "matrix, lines or both (Alignment)"],
   ["N", "numbers in the cells on or off"],
-  ["T", "the same as a table, on or off"],
-  ["W, A, I, P, H", "go to Walk, Alignment, What-if, Photo (of a picture), History (of a recommendation)"],
-  ["Tab, Enter", "go to a figure, choose a cell of it"],
+  ["T", "table on or off"],
+  ["W, A, I, P, H", "go to Walk, Alignment, What-if, Photo (images), History (recommendations)"],
+  ["Tab, Enter", "go to a figure, choose a cell"],
   ["?", "this help"],
 ];
 
@@ -27,15 +27,15 @@ export function help(): Element {
       h(
         "tbody",
         {},
-        KEYS.map(([key, what]) =>
-          h("tr", {}, h("th", { scope: "row" }, h("kbd", {}, key)), h("td", {}, what)),
+        KEYS.map(([key, action]) =>
+          h("tr", {}, h("th", { scope: "row" }, h("kbd", {}, key)), h("td", {}, action)),
         ),
       ),
     ),
     h(
       "p",
       {},
-      "Point at a number, or go to it with Tab and arrows, and what it was made from lights up. The address of the page keeps all that is shown: copy it to show somebody the same.",
+      "Hover or focus a number to highlight what it was computed from. The address of the page contains the state of the view: copy it to share what you see.",
     ),
     h("form", { method: "dialog" }, h("button", {}, "Close")),
   );

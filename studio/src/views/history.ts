@@ -1,112 +1,113 @@
-/** History: which items of a history spoke for a recommended one, and what leaving each out would change. */
+/** History: the weight of each item of a history for a recommended item, and its leave-one-out effect. */
 import { h, type Children } from "../dom";
 import { bar, list, type Row } from "../figures/list";
-import { twin } from "../figures/table";
-import { count, number, piece, quoted } from "../format";
-import { heaviest } from "../moment";
-import { place, tickOf } from "../tick";
-import type { Looks } from "../trace";
-import { looksOf, meanWeights, type Ui } from "../ui";
-import { headChooser, steps, toggle } from "./choosers";
-import { value } from "./lanes";
+import { argmax } from "../detail";
+import { dataTable } from "../figures/table";
+import { count, number, quoted, tokenText } from "../format";
+import { positionAt, tickAt } from "../timeline";
+import type { SiteRecord } from "../trace";
+import { findSite, stepWeights, type Ui } from "../ui";
+import { value } from "./attention_lanes";
+import { headSelect, stepButtons, toggleButton } from "./selects";
 
-const SHOWN = 40; // items; the table has all
+const MAX_ITEMS = 40; // the table has all
+const EFFECT = "score with it minus score without it";
 
 export function history(ui: Ui): Children {
   const { trace, state } = ui;
-  const looks = looksOf(trace, null);
-  if (looks === null || looks.kind !== "history") {
-    return h("p", { class: "note" }, "This trace was not made of a history.");
+  const record = findSite(trace, null);
+  if (record === null || record.kind !== "history") {
+    return h("p", { class: "note" }, "The input of this trace is not a history.");
   }
-  const { step } = place(ui.line, state.tick);
-  const weights = meanWeights(ui, looks);
-  const lost = trace.steps.map((_, i) => effects(ui, i));
-  const order = ranked(weights[step]!, lost[step]!);
-  const chosen = state.position ?? order[0] ?? heaviest(weights[step]!);
+  const { step } = positionAt(ui.timeline, state.tick);
+  const weights = stepWeights(ui, record);
+  const effects = trace.steps.map((_, i) => stepEffects(ui, i));
+  const order = ranked(weights[step]!, effects[step]!);
+  const chosen = state.position ?? order[0] ?? argmax(weights[step]!);
   return [
     h(
       "div",
-      { class: "choosers" },
-      headChooser(ui, looks, true),
-      toggle("table", "table", state.table, "T", (on) => ui.go({ table: on })),
+      { class: "selects" },
+      headSelect(ui, record, true),
+      toggleButton("table", "table", state.table, "T", (on) => ui.go({ table: on })),
     ),
     h(
       "h2",
       {},
-      "What spoke for ",
-      h("span", { class: "written", dir: "auto" }, quoted(piece(trace.target, step))),
+      "History items for ",
+      h("span", { class: "written", dir: "auto" }, quoted(tokenText(trace.target, step))),
     ),
     h(
       "p",
-      { class: "legend", "aria-live": "polite", id: "history-said" },
-      said(ui, looks, weights[step]!, lost[step]!, order),
+      { class: "legend", "aria-live": "polite", id: "history-summary" },
+      summary(ui, record, weights[step]!, effects[step]!, order),
     ),
-    steps(ui, step, "Recommended items, best first"),
+    stepButtons(ui, step, "Recommended items, best first"),
     h(
       "div",
-      { class: "asked" },
-      h("div", { class: "bars" }, bars(ui, weights[step]!, lost[step]!, order, chosen)),
-      h("div", { class: "answer" }, speaks(ui, weights, lost, chosen)),
+      { class: "split" },
+      h("div", { class: "bars" }, bars(ui, weights[step]!, effects[step]!, order, chosen)),
+      h("div", { class: "side-panel" }, itemsOf(ui, weights, effects, chosen)),
     ),
-    state.table && table(ui, weights[step]!, lost[step]!, order),
+    state.table && itemTable(ui, weights[step]!, effects[step]!, order),
   ];
 }
 
-/** The score with each item minus the score without it; null where that was not tried. */
-function effects(ui: Ui, step: number): (number | null)[] {
-  const name = ui.trace.tests["leave-one-out"];
-  if (typeof name !== "string") return ui.trace.source.tokens.map(() => null);
+/** The leave-one-out effect of each item; null where it was not computed. */
+function stepEffects(ui: Ui, step: number): (number | null)[] {
+  const name = ui.trace.attributions["leave-one-out"];
+  if (name === undefined) return ui.trace.source.tokens.map(() => null);
   return Array.from(ui.arrays.row(name, step), (one) => (Number.isNaN(one) ? null : one));
 }
 
-/** What changes most first; what was not tried, by weight. */
-function ranked(weights: readonly number[], lost: readonly (number | null)[]): number[] {
-  const size = (i: number): number => Math.abs(lost[i] ?? 0);
+/** The largest effects first; items without one by weight. */
+function ranked(weights: readonly number[], effects: readonly (number | null)[]): number[] {
+  const size = (i: number): number => Math.abs(effects[i] ?? 0);
   return weights.map((_, i) => i).sort((a, b) => size(b) - size(a) || weights[b]! - weights[a]!);
 }
 
-function said(
+function summary(
   ui: Ui,
-  looks: Looks,
+  record: SiteRecord,
   weights: readonly number[],
-  lost: readonly (number | null)[],
+  effects: readonly (number | null)[],
   order: readonly number[],
 ): string {
   const best = order[0];
   if (best === undefined) return "The history is empty.";
-  const name = quoted(piece(ui.trace.source, best));
-  const without = lost[best];
+  const name = quoted(tokenText(ui.trace.source, best));
+  const effect = effects[best];
   const first =
-    without === null || without === undefined
+    effect === null || effect === undefined
       ? `${name} has the largest weight, ${number(weights[best]!)}.`
-      : `Without ${name} the score would be ${number(Math.abs(without))} ${without >= 0 ? "lower" : "higher"}: no other item changes it more.`;
-  const free = looks.mass === "free" ? " Weights need not sum to 1 here." : "";
-  return `${first}${free} The history has ${count(weights.length)} items, in no order.`;
+      : `${name} has the largest effect: without it the score would be ${number(Math.abs(effect))} ${effect >= 0 ? "lower" : "higher"}.`;
+  const free = record.mass === "free" ? " The weights need not sum to 1." : "";
+  return `${first}${free} The history has ${count(weights.length)} items; their order does not matter.`;
 }
 
 function bars(
   ui: Ui,
   weights: readonly number[],
-  lost: readonly (number | null)[],
+  effects: readonly (number | null)[],
   order: readonly number[],
   chosen: number,
 ): Children {
-  const most = Math.max(...weights);
-  const scale = Math.max(...lost.map((one) => Math.abs(one ?? 0)));
-  const rows = order.slice(0, SHOWN).map((i): Row => {
-    const without = lost[i] ?? null;
+  const largest = Math.max(...weights);
+  const scale = Math.max(...effects.map((one) => Math.abs(one ?? 0)));
+  const rows = order.slice(0, MAX_ITEMS).map((i): Row => {
+    const effect = effects[i] ?? null;
     return {
-      label: piece(ui.trace.source, i),
-      said: null,
-      marks: i === chosen ? "chosen" : "",
+      label: tokenText(ui.trace.source, i),
+      ariaLabel: null,
+      classes: i === chosen ? "chosen" : "",
       click: () => ui.go({ position: i }),
       cell: [
-        heard("weight"),
-        bar(weights[i]!, most),
+        hiddenText("weight"),
+        bar(weights[i]!, largest),
         value(weights[i]!),
-        heard("score with it minus score without it"),
-        without === null ? h("span", { class: "n light" }, "not tried") : bar(without, scale, true),
-        without === null ? h("span", {}) : value(without),
+        hiddenText(EFFECT),
+        effect === null ? h("span", { class: "n light" }, "not computed") : bar(effect, scale, true),
+        effect === null ? h("span", {}) : value(effect),
       ],
       attributes: { "data-item": i },
     };
@@ -118,53 +119,57 @@ function bars(
       { class: "heads", "aria-hidden": "true" },
       h("span", {}, "item of the history"),
       h("span", {}, "weight"),
-      h("span", {}, "score with it minus score without it"),
+      h("span", {}, EFFECT),
     ),
-    list(ui, "history", "Items of the history, what changes most first", rows),
+    list(ui, "history", "Items of the history, largest effect first", rows),
     hidden > 0 &&
-      h("p", { class: "letters" }, `${count(hidden)} more items change less; the table has them.`),
+      h("p", { class: "letters" }, `${count(hidden)} more items with smaller effects are in the table.`),
   ];
 }
 
-/** For the ear alone: the eye has it above the column. */
-const heard = (text: string): Children => h("span", { class: "heard" }, text);
+/** For screen readers: others read it above the column. */
+const hiddenText = (text: string): Children => h("span", { class: "visually-hidden" }, text);
 
-/** The recommended items that an item of the history spoke for. */
-function speaks(
+/** The recommended items that an item of the history affects. */
+function itemsOf(
   ui: Ui,
   weights: readonly number[][],
-  lost: readonly (readonly (number | null)[])[],
+  effects: readonly (readonly (number | null)[])[],
   chosen: number,
 ): Children {
-  const strength = (step: number): number => lost[step]![chosen] ?? weights[step]![chosen]!;
+  const strength = (step: number): number => effects[step]![chosen] ?? weights[step]![chosen]!;
   const order = weights.map((_, step) => step).sort((a, b) => strength(b) - strength(a));
   const scale = Math.max(...order.map((step) => Math.abs(strength(step))));
-  const signed = lost.some((row) => row[chosen] != null);
+  const signed = effects.some((row) => row[chosen] != null);
   const rows = order.map((step) => ({
-    label: piece(ui.trace.target, step),
-    said: `${signed ? "effect" : "weight"} ${number(strength(step))}`,
+    label: tokenText(ui.trace.target, step),
+    ariaLabel: `${signed ? "effect" : "weight"} ${number(strength(step))}`,
     cell: [bar(strength(step), scale, signed), value(strength(step))],
-    click: () => ui.go({ tick: tickOf(ui.line, step, 1), position: chosen }),
+    click: () => ui.go({ tick: tickAt(ui.timeline, step, 1), position: chosen }),
   }));
   return [
-    h("h3", { dir: "auto" }, `What ${quoted(piece(ui.trace.source, chosen))} spoke for`),
-    list(ui, "spoken", "Recommended items it spoke for, most first", rows),
+    h(
+      "h3",
+      { dir: "auto" },
+      `${signed ? "Effect" : "Weight"} of ${quoted(tokenText(ui.trace.source, chosen))}`,
+    ),
+    list(ui, "affected", "Recommended items, largest effect first", rows),
   ];
 }
 
-function table(
+function itemTable(
   ui: Ui,
   weights: readonly number[],
-  lost: readonly (number | null)[],
+  effects: readonly (number | null)[],
   order: readonly number[],
 ): Children {
-  return twin({
+  return dataTable({
     caption: "Every item of the history",
     corner: "item",
-    columns: ["weight", "score with it minus score without it"],
+    columns: ["weight", EFFECT],
     rows: order.map((i) => ({
-      label: piece(ui.trace.source, i),
-      values: [weights[i]!, lost[i] ?? null],
+      label: tokenText(ui.trace.source, i),
+      values: [weights[i]!, effects[i] ?? null],
     })),
   });
 }

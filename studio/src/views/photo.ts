@@ -1,80 +1,93 @@
-/** Photo: what was read of the picture for each word, and which words used a region. */
+/** Photo: the image, bright where each word attends, and the words that attend to a region. */
 import { h, type Children, type Element } from "../dom";
 import { bar, list } from "../figures/list";
-import { twin } from "../figures/table";
-import { number, percent, piece, quoted } from "../format";
-import { heaviest } from "../moment";
-import { place, tickOf } from "../tick";
-import type { Photo } from "../trace";
-import { looksOf, meanWeights, type Ui } from "../ui";
-import { headChooser, siteChooser, steps, toggle } from "./choosers";
+import { dataTable } from "../figures/table";
+import { argmax } from "../detail";
+import { number, percent, quoted, tokenText } from "../format";
+import { positionAt, tickAt } from "../timeline";
+import type { SourceImage } from "../trace";
+import { findSite, stepWeights, type Ui } from "../ui";
+import { headSelect, siteSelect, stepButtons, toggleButton } from "./selects";
 
-const WIDE = 560; // pixels of the picture
-const DARK = 0.8; // how dark a place is that is not read
+const IMAGE_WIDTH = 560; // pixels
+const MAX_SHADE = 0.8; // of regions without weight
 
 export function photo(ui: Ui): Children {
   const { trace, state } = ui;
   const image = trace.source.image;
-  const looks = looksOf(trace, state.site);
-  if (image == null) return h("p", { class: "note" }, "This trace was not made of a picture.");
-  if (looks === null || looks.reads !== "source" || looks.asks !== "target") {
-    return h("p", { class: "note" }, "This model has no attention: it never looks at parts of the picture.");
+  const record = findSite(trace, state.site);
+  if (image == null) return h("p", { class: "note" }, "The input of this trace is not an image.");
+  if (record === null || record.key_side !== "source" || record.query_side !== "target") {
+    return h("p", { class: "note" }, "This model has no attention over the regions of the image.");
   }
-  const { step } = place(ui.line, state.tick);
-  const weights = meanWeights(ui, looks);
-  const chosen = state.position ?? heaviest(weights[step]!);
+  const { step } = positionAt(ui.timeline, state.tick);
+  const weights = stepWeights(ui, record);
+  const chosen = state.position ?? argmax(weights[step]!);
   return [
     h(
       "div",
-      { class: "choosers" },
-      siteChooser(
+      { class: "selects" },
+      siteSelect(
         ui,
-        trace.sites.filter((one) => one.reads === "source" && one.asks === "target"),
-        looks,
+        trace.sites.filter((one) => one.key_side === "source" && one.query_side === "target"),
+        record,
       ),
-      headChooser(ui, looks, true),
-      toggle("table", "table", state.table, "T", (on) => ui.go({ table: on })),
+      headSelect(ui, record, true),
+      toggleButton("table", "table", state.table, "T", (on) => ui.go({ table: on })),
     ),
-    h("h2", {}, "Read for ", h("span", { class: "written", dir: "auto" }, quoted(piece(trace.target, step)))),
+    h(
+      "h2",
+      {},
+      "Attention for ",
+      h("span", { class: "written", dir: "auto" }, quoted(tokenText(trace.target, step))),
+    ),
     h(
       "p",
-      { class: "legend", "aria-live": "polite", id: "photo-said" },
-      said(ui, image, weights, step, chosen),
+      { class: "legend", "aria-live": "polite", id: "photo-summary" },
+      summary(ui, image, weights, step, chosen),
     ),
-    steps(ui, step, "Words of the caption"),
+    stepButtons(ui, step, "Words of the caption"),
     h(
       "div",
-      { class: "asked" },
-      picture(ui, image, weights[step]!, chosen),
-      h("div", { class: "answer" }, users(ui, image, weights, chosen)),
+      { class: "split" },
+      imageGrid(ui, image, weights[step]!, chosen),
+      h("div", { class: "side-panel" }, wordsOfRegion(ui, image, weights, chosen)),
     ),
-    state.table && table(ui, image, weights),
+    state.table && regionTable(ui, image, weights),
   ];
 }
 
-const where = ({ grid }: Photo, region: number): string =>
+const regionLabel = ({ grid }: SourceImage, region: number): string =>
   `row ${Math.floor(region / grid[1]) + 1}, column ${(region % grid[1]) + 1}`;
 
-function said(ui: Ui, image: Photo, weights: readonly number[][], step: number, chosen: number): string {
-  const mine = weights[step]!;
-  const best = heaviest(mine);
-  const word = quoted(piece(ui.trace.target, step));
-  const asked =
-    chosen === best ? "" : ` The region chosen (${where(image, chosen)}) has ${percent(mine[chosen]!)}.`;
-  return `For ${word} the lightest region, ${where(image, best)}, has ${percent(mine[best]!)} of the weight. The grid is as the model has it, ${image.grid[0]} by ${image.grid[1]}, not smoothed.${asked}`;
+function summary(
+  ui: Ui,
+  image: SourceImage,
+  weights: readonly number[][],
+  step: number,
+  chosen: number,
+): string {
+  const row = weights[step]!;
+  const best = argmax(row);
+  const word = quoted(tokenText(ui.trace.target, step));
+  const selected =
+    chosen === best
+      ? ""
+      : ` The selected region (${regionLabel(image, chosen)}) has ${percent(row[chosen]!)}.`;
+  return `For ${word} the largest weight is that of ${regionLabel(image, best)}: ${percent(row[best]!)}. The grid is the model's, ${image.grid[0]} by ${image.grid[1]}, without smoothing.${selected}`;
 }
 
-function picture(ui: Ui, image: Photo, weights: readonly number[], chosen: number): Element {
+function imageGrid(ui: Ui, image: SourceImage, weights: readonly number[], chosen: number): Element {
   const [rows, columns] = image.grid;
-  const [wide, high] = [WIDE, (WIDE * image.height) / image.width];
-  const [w, t] = [wide / columns, high / rows];
-  const most = Math.max(...weights) || 1;
+  const [width, height] = [IMAGE_WIDTH, (IMAGE_WIDTH * image.height) / image.width];
+  const [cellWidth, cellHeight] = [width / columns, height / rows];
+  const largest = Math.max(...weights) || 1;
   const [row, column] = ui.focused("photo");
-  ui.picks("photo", (r, c) => ui.go({ position: r * columns + c }));
+  ui.onPick("photo", (r, c) => ui.go({ position: r * columns + c }));
   const cell = (r: number, c: number): Element => {
     const region = r * columns + c;
     const weight = weights[region]!;
-    const at = { x: c * w, y: r * t, width: w, height: t };
+    const box = { x: c * cellWidth, y: r * cellHeight, width: cellWidth, height: cellHeight };
     return h(
       "g",
       {
@@ -85,29 +98,29 @@ function picture(ui: Ui, image: Photo, weights: readonly number[], chosen: numbe
         "data-c": c,
         "data-v": String(weight),
         "aria-selected": String(region === chosen),
-        "aria-label": `${where(image, region)}: weight ${number(weight)}`,
+        "aria-label": `${regionLabel(image, region)}: weight ${number(weight)}`,
       },
-      h("rect", { class: "shadow", ...at, "fill-opacity": (DARK * (1 - weight / most)).toFixed(4) }),
-      h("rect", { class: "focus", ...at }),
+      h("rect", { class: "shadow", ...box, "fill-opacity": (MAX_SHADE * (1 - weight / largest)).toFixed(4) }),
+      h("rect", { class: "focus", ...box }),
     );
   };
   return h(
     "svg",
     {
       class: "photo-grid",
-      viewBox: `0 0 ${wide} ${high}`,
-      width: wide,
-      height: high,
+      viewBox: `0 0 ${width} ${height}`,
+      width,
+      height,
       role: "grid",
-      "aria-label": "The picture, lit where it was read",
+      "aria-label": "The image, bright where the word attends",
       "data-grid": "photo",
       "data-rows": rows,
       "data-columns": columns,
     },
     h("image", {
-      href: image.href,
-      width: wide,
-      height: high,
+      href: image.data_uri,
+      width,
+      height,
       preserveAspectRatio: "none",
       "aria-hidden": "true",
     }),
@@ -121,31 +134,31 @@ function picture(ui: Ui, image: Photo, weights: readonly number[], chosen: numbe
   );
 }
 
-/** The words that used a region, most first. */
-function users(ui: Ui, image: Photo, weights: readonly number[][], chosen: number): Children {
+/** The words that attend to a region, largest weight first. */
+function wordsOfRegion(ui: Ui, image: SourceImage, weights: readonly number[][], chosen: number): Children {
   const order = weights.map((_, step) => step).sort((a, b) => weights[b]![chosen]! - weights[a]![chosen]!);
   const rows = order.map((step) => ({
-    label: piece(ui.trace.target, step),
-    said: `weight ${number(weights[step]![chosen]!)}`,
+    label: tokenText(ui.trace.target, step),
+    ariaLabel: `weight ${number(weights[step]![chosen]!)}`,
     cell: [
       bar(weights[step]![chosen]!, weights[order[0]!]![chosen]!),
       h("span", { class: "n", "data-v": String(weights[step]![chosen]!) }, number(weights[step]![chosen]!)),
     ],
-    click: () => ui.go({ tick: tickOf(ui.line, step, 1), position: chosen }),
+    click: () => ui.go({ tick: tickAt(ui.timeline, step, 1), position: chosen }),
   }));
   return [
-    h("h3", {}, `Words that used this region (${where(image, chosen)})`),
-    list(ui, "users", "Words that used the region, most first", rows),
+    h("h3", {}, `Words that attend to this region (${regionLabel(image, chosen)})`),
+    list(ui, "users", "Words that attend to the region, largest weight first", rows),
   ];
 }
 
-function table(ui: Ui, image: Photo, weights: readonly number[][]): Children {
-  return twin({
-    caption: "What was read of each region for each word",
+function regionTable(ui: Ui, image: SourceImage, weights: readonly number[][]): Children {
+  return dataTable({
+    caption: "Weights of each region for each word",
     corner: "region",
-    columns: ui.trace.target.tokens.map((_, i) => piece(ui.trace.target, i)),
+    columns: ui.trace.target.tokens.map((_, i) => tokenText(ui.trace.target, i)),
     rows: Array.from({ length: image.grid[0] * image.grid[1] }, (_, region) => ({
-      label: where(image, region),
+      label: regionLabel(image, region),
       values: weights.map((row) => row[region]!),
     })),
   });

@@ -1,63 +1,71 @@
-/** The tables behind the Walk: every number, and every number of every vector. */
+/** The tables of the Walk: every number of a step, and every number of its vectors. */
+import type { StepDetail } from "../detail";
 import type { Children } from "../dom";
-import { twin } from "../figures/table";
-import { bare, piece, quoted } from "../format";
-import type { Moment } from "../moment";
-import { axesOf, speech } from "../speech";
+import { dataTable } from "../figures/table";
+import { quoted, tokenText, withoutMarker } from "../format";
+import { siteNouns, taskWords } from "../nouns";
 import type { Ui } from "../ui";
 
-export function momentTables(ui: Ui, moment: Moment): Children {
-  const { scores, weights, again, open, reads, step } = moment;
-  const word = quoted(piece(ui.trace.target, step));
-  const pairs = twin({
-    caption: `Scores and weights when ${word} was written`,
-    corner: axesOf(ui.trace, moment.looks).reads[0],
-    columns: ["score", "weight", "weight, recomputed here"],
-    rows: reads.tokens.map((_, i) => ({
-      label: piece(reads, i),
-      values: [scores === null || !open[i] ? null : scores[i]!, weights[i]!, again.weights?.[i] ?? null],
+export function stepTables(ui: Ui, detail: StepDetail): Children {
+  const { scores, weights, recomputed, allowed, keySide, step } = detail;
+  const word = quoted(tokenText(ui.trace.target, step));
+  const attention = dataTable({
+    caption: `Scores and weights of ${word}`,
+    corner: siteNouns(ui.trace, detail.record).key[0],
+    columns: ["score", "weight", "weight, recomputed"],
+    rows: keySide.tokens.map((_, i) => ({
+      label: tokenText(keySide, i),
+      values: [
+        scores === null || !allowed[i] ? null : scores[i]!,
+        weights[i]!,
+        recomputed.weights?.[i] ?? null,
+      ],
     })),
   });
-  return [pairs, wordTable(ui, step), vectors(ui, moment, word)];
+  return [attention, outputTable(ui, step), vectorTable(ui, detail, word)];
 }
 
-export function wordTable(ui: Ui, step: number): Children {
+export function outputTable(ui: Ui, step: number): Children {
   const { top } = ui.trace.steps[step]!;
   if (top.length === 0) return null;
-  return twin({
-    caption: `Likely ${speech(ui.trace).one}s at step ${step + 1}`,
-    corner: speech(ui.trace).one,
-    columns: ["probability", "its logarithm"],
-    rows: top.map((one) => ({ label: bare(one), values: [Math.exp(one.logp), one.logp] })),
+  const { output } = taskWords(ui.trace);
+  return dataTable({
+    caption: `Likeliest ${output}s at step ${step + 1}`,
+    corner: output,
+    columns: ["probability", "log-probability"],
+    rows: top.map((candidate) => ({
+      label: withoutMarker(candidate),
+      values: [Math.exp(candidate.logp), candidate.logp],
+    })),
   });
 }
 
-function vectors(ui: Ui, moment: Moment, word: string): Children {
-  const { query, keys, values, context, chosen, step, reads } = moment;
-  const read = quoted(piece(reads, chosen));
-  const known: [string, ArrayLike<number> | null][] = [
-    ["q, what asks", query],
-    [`k of ${read}`, keys?.[chosen] ?? null],
-    [`v of ${read}`, values?.[chosen] ?? null],
-    ["c, the mixture", context],
-    ["c, recomputed here", moment.again.mixed],
-    ...Object.entries(ui.trace.combine)
-      .filter(([name]) => name !== "gate")
+function vectorTable(ui: Ui, detail: StepDetail, word: string): Children {
+  const { query, keys, values, context, position, step, keySide, recomputed } = detail;
+  const key = quoted(tokenText(keySide, position));
+  const all: [string, ArrayLike<number> | null][] = [
+    ["q, query", query],
+    [`k of ${key}`, keys?.[position] ?? null],
+    [`v of ${key}`, values?.[position] ?? null],
+    ["c, context", context],
+    ["c, recomputed", recomputed.context],
+    ...Object.entries(ui.trace.intermediates)
+      .filter(([name]) => name !== "copy_gate")
       .map(([name, tensor]): [string, ArrayLike<number>] => [
-        `${name}, combined`,
+        `${name} (read-out)`,
         ui.arrays.row(tensor, step),
       ]),
   ];
-  const found = known.filter((pair): pair is [string, ArrayLike<number>] => pair[1] !== null);
-  if (found.length === 0) return null;
-  const longest = Math.max(...found.map(([, numbers]) => numbers.length));
-  return twin({
-    caption: `Vectors when ${word} was written, number by number`,
-    corner: "number",
-    columns: found.map(([name]) => name),
+  const vectors = all.filter((pair): pair is [string, ArrayLike<number>] => pair[1] !== null);
+  if (vectors.length === 0) return null;
+  const longest = Math.max(...vectors.map(([, numbers]) => numbers.length));
+  return dataTable({
+    caption: `Vectors of ${word}`,
+    corner: "dimension",
+    columns: vectors.map(([name]) => name),
     rows: Array.from({ length: longest }, (_, d) => ({
       label: String(d + 1),
-      values: found.map(([, numbers]) => numbers[d] ?? null),
+      values: vectors.map(([, numbers]) => numbers[d] ?? null),
     })),
   });
 }

@@ -1,82 +1,82 @@
 /** Walk: one output word at a time, from scores to the word, with the numbers of the trace. */
+import { stepDetail } from "../detail";
 import { h, type Children, type Element } from "../dom";
-import { piece, quoted } from "../format";
-import { momentOf } from "../moment";
-import { capital, speech } from "../speech";
-import { STAGES, place, tickOf } from "../tick";
-import { headOf, walkable, walked, type Ui } from "../ui";
-import { headChooser, siteChooser } from "./choosers";
-import { controls } from "./controls";
-import { combineLane, wordLane } from "./endings";
-import { contextLane, scoreLane, softmaxLane, type Lane } from "./lanes";
-import { momentTables, wordTable } from "./tables";
-import { told, toldWord } from "./told";
+import { capitalized, quoted, tokenText } from "../format";
+import { taskWords } from "../nouns";
+import { STAGES, positionAt, tickAt } from "../timeline";
+import { findWalkableSite, validHead, walkableSites, type Ui } from "../ui";
+import { contextLane, scoreLane, weightLane, type Lane } from "./attention_lanes";
+import { narrateOutput, narrateStage } from "./narration";
+import { featureLane, outputLane } from "./output_lanes";
+import { playback } from "./playback";
+import { headSelect, siteSelect } from "./selects";
+import { outputTable, stepTables } from "./tables";
 
 export function walk(ui: Ui): Children {
-  const looks = walked(ui.trace, ui.state.site);
-  const { step, stage } = place(ui.line, ui.state.tick);
-  const word = piece(ui.trace.target, step);
+  const record = findWalkableSite(ui.trace, ui.state.site);
+  const { step, stage } = positionAt(ui.timeline, ui.state.tick);
+  const word = tokenText(ui.trace.target, step);
   const heading = h(
     "h2",
     { class: "word-heading" },
-    `${capital(speech(ui.trace).one)} ${step + 1} of ${ui.line.steps}: `,
+    `${capitalized(taskWords(ui.trace).output)} ${step + 1} of ${ui.timeline.steps}: `,
     h("span", { class: "written", dir: "auto" }, quoted(word)),
   );
-  if (looks === null) {
-    const only = wordLane(ui, step);
+  if (record === null) {
     return [
       h(
         "p",
         { class: "note" },
         ui.trace.sites.length > 0
-          ? "Nothing in this trace looks back once for every output word; Alignment shows what there is. Here are the words that were written, and what else was likely."
-          : "This model has no attention: its decoder never looks back at the input. What is left to see are the words it wrote, and what else was likely.",
+          ? "No site of this trace has one query per output word; Alignment shows its sites. Here are the output words and their likeliest alternatives."
+          : "This model has no attention over its input. Here are the output words and their likeliest alternatives.",
       ),
-      controls(ui),
+      playback(ui),
       heading,
-      narration(toldWord(ui, step)),
-      h("div", { class: "lanes single" }, lane(ui, only, 4, 4)),
-      ui.state.table && wordTable(ui, step),
+      narration(narrateOutput(ui, step)),
+      h("div", { class: "lanes single" }, laneSection(ui, outputLane(ui, step), 4, 4)),
+      ui.state.table && outputTable(ui, step),
     ];
   }
-  const head = headOf(looks, ui.state.head) ?? 0;
-  const moment = momentOf(ui.trace, ui.arrays, { step, stage, looks, head, position: ui.state.position });
+  const head = validHead(record, ui.state.head) ?? 0;
+  const selection = { step, stage, record, head, position: ui.state.position };
+  const detail = stepDetail(ui.trace, ui.arrays, selection);
   const lanes = [
-    scoreLane(ui, moment),
-    softmaxLane(ui, moment),
-    contextLane(ui, moment),
-    combineLane(ui, moment),
-    wordLane(ui, step),
+    scoreLane(ui, detail),
+    weightLane(ui, detail),
+    contextLane(ui, detail),
+    featureLane(ui, detail),
+    outputLane(ui, step),
   ];
   return [
     h(
       "div",
-      { class: "choosers" },
-      siteChooser(ui, walkable(ui.trace), looks),
-      headChooser(ui, looks, false),
+      { class: "selects" },
+      siteSelect(ui, walkableSites(ui.trace), record),
+      headSelect(ui, record, false),
     ),
-    controls(ui),
-    h("div", { class: "word-line" }, heading, narration(told(ui, moment))),
+    playback(ui),
+    h("div", { class: "word-line" }, heading, narration(narrateStage(ui, detail))),
     h(
       "div",
       { class: "lanes" },
-      lanes.map((one, i) => lane(ui, one, i, stage)),
+      lanes.map((lane, i) => laneSection(ui, lane, i, stage)),
     ),
-    ui.state.table && momentTables(ui, moment),
+    ui.state.table && stepTables(ui, detail),
   ];
 }
 
 const narration = (text: string): Element =>
   h("p", { class: "narration", id: "narration", "aria-live": "polite" }, text);
 
-function lane(
+function laneSection(
   ui: Ui,
-  { title, what, rules, numbers, body, foot }: Lane,
+  { title, summary, rules, numbers, body, footer }: Lane,
   index: number,
   stage: number,
 ): Element {
   const when = index < stage ? "done" : index === stage ? "current" : "ahead";
-  const here = tickOf(ui.line, place(ui.line, ui.state.tick).step, index);
+  const tick = tickAt(ui.timeline, positionAt(ui.timeline, ui.state.tick).step, index);
   return h(
     "section",
     { class: `lane ${when}`, "aria-labelledby": `lane-${index}`, "data-stage": STAGES[index]!.toLowerCase() },
@@ -87,17 +87,17 @@ function lane(
         "button",
         {
           type: "button",
-          onclick: () => ui.go({ tick: here }),
+          onclick: () => ui.go({ tick }),
           "aria-current": when === "current" ? "step" : null,
         },
         h("span", { class: "digit" }, String(index + 1)),
         ` ${title}`,
       ),
     ),
-    h("p", { class: "meaning" }, what),
+    h("p", { class: "summary" }, summary),
     h("div", { class: "rule" }, rules),
-    h("div", { class: "put-in later" }, numbers),
+    h("div", { class: "rule-numbers later" }, numbers),
     h("div", { class: "body later" }, body),
-    h("div", { class: "foot later" }, foot),
+    h("div", { class: "footer later" }, footer),
   );
 }

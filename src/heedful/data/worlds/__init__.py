@@ -1,7 +1,7 @@
-"""Worlds with known answers: generated data whose right attention is known exactly.
+"""Worlds: generated data with exactly known gold attention.
 
-They make the first run, the teaching and the tests possible in a minute. They are never the evidence that
-the toolkit is good: that evidence is real data.
+They make first runs, teaching and tests possible within a minute. They are no evidence that a model is good: that
+takes real data.
 """
 
 from __future__ import annotations

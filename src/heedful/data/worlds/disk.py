@@ -1,95 +1,90 @@
-"""What every world does alike when it goes to disk: whole files or none, split sizes, a README."""
+"""Writing worlds to disk: atomic files, split sizes, a README."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from heedful.atomic_write import atomic_write
 from heedful.errors import WorldError
-from heedful.whole import whole
-
-SPLITS = ("train", "valid", "test")
 
 
-def write_text(path: Path, lines: Iterable[str]) -> None:
-    """Write the lines whole or not at all; UTF-8 and "\\n" whatever the locale and the platform say."""
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write lines atomically, in UTF-8 with "\\n" under every locale and platform."""
     with (
-        whole(path, WorldError, parents=True) as draft,
+        atomic_write(path, WorldError, parents=True) as draft,
         draft.open("w", encoding="utf-8", newline="\n") as file,
     ):
         file.writelines(f"{line}\n" for line in lines)
 
 
-def in_range(name: str, value: int, low: int, high: int | None = None) -> None:
-    """Refuse a number that is no whole number, is below `low` or is above `high`."""
+def check_int(name: str, value: int, low: int, high: int | None = None) -> None:
+    """Raise a WorldError if the value is not an integer from `low` to `high`."""
     if type(value) is not int or value < low or (high is not None and value > high):
         bounds = f"of at least {low}" if high is None else f"from {low} to {high}"
-        raise WorldError(f"{name} is {value!r}: it must be a whole number {bounds}")
+        raise WorldError(f"{name} is {value!r}: it must be an integer {bounds}")
 
 
 def split_sizes(n: int, valid: int | None = None, test: int | None = None) -> dict[str, int]:
-    """Share `n` items, the whole world, among the splits; what is not held out is for training.
+    """Divide `n` examples among the splits; by default a tenth each, at most 1000, is held out.
 
     >>> split_sizes(100)
     {'train': 80, 'valid': 10, 'test': 10}
     """
-    in_range("n", n, 3)
-    usual = min(1000, max(1, n // 10))
-    held = {"valid": usual if valid is None else valid, "test": usual if test is None else test}
-    for name, size in held.items():
-        in_range(name, size, 0)
-    train = n - sum(held.values())
+    check_int("n", n, 3)
+    default = min(1000, max(1, n // 10))
+    held_out = {"valid": default if valid is None else valid, "test": default if test is None else test}
+    for name, size in held_out.items():
+        check_int(name, size, 0)
+    train = n - sum(held_out.values())
     if train < 1:
         raise WorldError(
-            f"valid={held['valid']} and test={held['test']} leave nothing to train on: n is {n}, "
+            f"valid={held_out['valid']} and test={held_out['test']} leave nothing to train on: n is {n}, "
             f"it must be at least {n - train + 1}"
         )
-    return {"train": train, **held}
+    return {"train": train, **held_out}
 
 
-def title(name: str) -> str:
-    """The README's first line, by which a world knows its own folder again."""
+def readme_title(name: str) -> str:
+    """Return the first line of the README, by which a world recognizes a folder of its own."""
     return f"# heedful world: {name}"
 
 
-def claim(out: Path, name: str) -> None:
-    """Refuse a folder that is somebody else's: its README.md would be lost, and worlds would mix."""
+def check_folder(out: Path, name: str) -> None:
+    """Raise a WorldError if `out` is a file, or has a README.md that this world has not written."""
     if out.is_file():
-        raise WorldError(f"{out} is a file; --out names a folder")
+        raise WorldError(f"{out} is a file; --out takes a folder")
     readme = out / "README.md"
     if not readme.exists():
         return
     try:
         with readme.open(encoding="utf-8", errors="replace") as file:
-            first = file.readline().rstrip("\r\n")
+            first_line = file.readline().rstrip("\r\n")
     except OSError as error:
-        raise WorldError(f"{readme}: {error.strerror}: give another folder") from None
-    if first != title(name):
+        raise WorldError(f"{readme}: {error.strerror}: choose another folder") from None
+    if first_line != readme_title(name):
         raise WorldError(
-            f"{out} holds a README.md that is not of the world {name} ({first!r}): give another folder"
+            f"{out} contains a README.md that is not of the world {name} ({first_line!r}): choose another folder"
         )
 
 
 def write_readme(out: Path, name: str, options: Mapping[str, object], about: str) -> None:
-    """Say what lies here and which command makes it again; `about` describes the files.
+    """Write what the files are (`about`) and the command that generates them again.
 
-    Call it last: a folder with a README.md is complete.
+    Called last: a folder with a README.md is complete.
     """
-    flags = " ".join(
-        f"--{key.replace('_', '-')} {value}" for key, value in options.items() if value is not None
-    )
-    write_text(
+    flags = " ".join(f"--{key.replace('_', '-')} {value}" for key, value in options.items() if value is not None)
+    write_lines(
         out / "README.md",
         [
-            title(name),
+            readme_title(name),
             "",
-            "Made-up data whose right attention is known exactly. It is for first runs, teaching and tests;",
-            "it is no evidence that a model is good. Free to use for anything: nothing in it was taken from",
-            "anywhere.",
+            "Generated data with exactly known gold attention. It is for first runs, teaching and tests; it is no",
+            "evidence that a model is good. It is free to use for any purpose: none of it comes from other sources.",
             "",
-            "Made by:",
+            "Generated by:",
             "",
             f"    heedful world {name} {flags} --out DIR",
             "",
-            "The same options give the same data on any machine.",
+            "The same options give the same data on every machine.",
             "",
             *about.strip().splitlines(),
         ],

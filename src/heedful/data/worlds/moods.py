@@ -1,11 +1,11 @@
-"""Sentences whose sentiment hangs on planted words alone.
+"""The moods world: sentences whose sentiment follows from planted words alone.
 
-The rule, exact: every planted sentiment word casts one vote, its own sentiment, turned round when a negator
-("not", "never") stands directly before it; the majority is the label. With two classes there is never a tie;
-with three a tie, and only a tie, is neutral. The gold positions are the sentiment words and their negators.
+The rule: every planted sentiment word casts one vote for its own sentiment, inverted when a negator ("not",
+"never") directly precedes it; the majority is the label. With two classes there is never a tie; with three a tie,
+and only a tie, is neutral. The gold positions are the sentiment words and their negators.
 
-Everything else is filler, and it is written before the label is drawn: how long the sentence is, how many
-votes it holds, which of them are negated and which fillers stand where can therefore not tell the label.
+Everything else is filler, drawn before the label: the length of the sentence, the number of votes, which of them
+are negated and which fillers are where carry no information about the label.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from heedful.data.worlds.disk import claim, in_range, split_sizes, write_readme, write_text
+from heedful.data.worlds.disk import check_folder, check_int, split_sizes, write_lines, write_readme
 from heedful.errors import WorldError
 
 POSITIVE = tuple(
@@ -30,7 +30,7 @@ NEGATORS = ("not", "never")
 LABELS = {
     2: ("negative", "positive"),
     3: ("negative", "neutral", "positive"),
-}  # the number on disk is the place
+}  # on disk a label is its index here
 
 SUBJECTS = tuple(
     "food film room music story service hotel concert coffee song garden play dinner museum lesson novel "
@@ -39,7 +39,7 @@ SUBJECTS = tuple(
 ARTICLES = tuple("the this that our your".split())
 VERBS = tuple("was is seemed looked felt proved".split())
 LINKS = tuple("and while so then but".split())
-SPANS = (  # filler by length, hung onto the end of a clause
+SPANS = (  # filler by length, appended to a clause
     tuple("today again there yesterday inside outside upstairs overnight abroad indoors".split()),
     tuple(f"{a} {b}" for a in ("on", "this", "last") for b in "monday tuesday friday sunday saturday".split())
     + ("after lunch", "before noon", "during winter", "at home", "in spring", "by train"),
@@ -61,6 +61,7 @@ EVENTS = tuple(  # filler clauses of five words
     for b in "walked drove moved turned went".split()
     for c in "along the river|past two shops|to another table|through the door|towards the hill".split("|")
 )
+MAX_REPEATS = 1000  # sentences in a row that are known already, before there are taken to be no others
 SHORTEST = 5  # "soup was good and dull": two votes, which three classes need
 
 
@@ -72,37 +73,37 @@ class Mood(NamedTuple):
     gold: tuple[int, ...]
 
 
-class _Slot(NamedTuple):
-    """Where a sentiment word will stand, after its negator if it has one."""
+class _SentimentSlot(NamedTuple):
+    """The place of a sentiment word, and of its negator if it has one."""
 
     negated: bool
 
 
-_Frame = list[str | _Slot]  # a sentence, or a clause of it, whose sentiment words are still open
+_Frame = list[str | _SentimentSlot]  # a sentence or clause without its sentiment words
 
 
 def moods(n: int, seed: int = 1, classes: int = 2, min_words: int = 5, max_words: int = 30) -> Iterator[Mood]:
-    """Draw `n` sentences, no two alike; a longer draw begins with the shorter one of the same seed.
+    """Draw `n` different sentences; a longer draw begins with the shorter one of the same seed.
 
     >>> for mood in moods(2):
     ...     print(mood.label, mood.gold, " ".join(mood.words))
     positive (3, 8) that museum proved fantastic while that play felt graceful opposite the station
     positive (14, 15, 17) they moved towards the hill ... that soup is never poor and perfect upstairs
     """
-    in_range("n", n, 1)
-    in_range("seed", seed, 0)
+    check_int("n", n, 1)
+    check_int("seed", seed, 0)
     if classes not in LABELS:
         raise WorldError(f"classes is {classes!r}: it must be 2 (negative, positive) or 3 (neutral as well)")
-    in_range("min_words", min_words, SHORTEST)
-    in_range("max_words", max_words, min_words)
-    return islice(_different(Random(f"moods {seed}"), classes, min_words, max_words), n)
+    check_int("min_words", min_words, SHORTEST)
+    check_int("max_words", max_words, min_words)
+    return islice(_different_sentences(Random(f"moods {seed}"), classes, min_words, max_words), n)
 
 
-def _different(rng: Random, classes: int, min_words: int, max_words: int) -> Iterator[Mood]:
-    """Sentences without end and without repeats, so that no split holds a sentence of another."""
+def _different_sentences(rng: Random, classes: int, min_words: int, max_words: int) -> Iterator[Mood]:
+    """Yield different sentences without end, so that no split shares a sentence with another."""
     seen: set[tuple[str, ...]] = set()
     repeats = 0
-    while repeats < 1000:
+    while repeats < MAX_REPEATS:
         frame = _frame(rng, classes, rng.randint(min_words, max_words))
         mood = _fill(rng, frame, rng.choice(LABELS[classes]))
         if mood.words in seen:
@@ -112,19 +113,19 @@ def _different(rng: Random, classes: int, min_words: int, max_words: int) -> Ite
         seen.add(mood.words)
         yield mood
     raise WorldError(
-        f"n is too large: only about {len(seen)} different sentences of {min_words} to {max_words} words "
-        "can be made; allow longer ones"
+        f"n is too large: there are only about {len(seen)} different sentences of {min_words} to {max_words} words; "
+        "raise max_words"
     )
 
 
 def _frame(rng: Random, classes: int, length: int) -> _Frame:
-    """Everything but the sentiment words and the label, in exactly `length` words."""
+    """Draw everything but the sentiment words and the label, in exactly `length` words."""
     clauses = _clauses(rng, classes, length)
     spare = length - sum(map(_length, clauses)) - (len(clauses) - 1)
     while spare:
         if spare > 5 and rng.random() < 0.6:
             clauses.append([*rng.choice(EVENTS).split()])
-            spare -= 6  # five and the link before it
+            spare -= 6  # five words and the conjunction before them
         else:
             span = rng.choice(rng.choice(SPANS[min(1, spare - 1) : spare])).split()
             rng.choice(clauses).extend(span)
@@ -137,13 +138,13 @@ def _frame(rng: Random, classes: int, length: int) -> _Frame:
 
 
 def _clauses(rng: Random, classes: int, length: int) -> list[_Frame]:
-    """The clauses that vote: "our soup was not good", "the film seemed dull and clumsy".
+    """Draw the clauses with sentiment words: "our soup was not good", "the film seemed dull and clumsy".
 
-    Three classes need an even number of votes, or there could be no tie. Votes come first, then negators
-    and articles as far as `length` allows.
+    Three classes need an even number of votes, or there could be no tie. Votes come first, then negators and
+    articles as far as `length` allows.
     """
     votes = 2 * rng.randint(1, max(1, length // 10)) if classes == 3 else rng.randint(1, max(1, length // 6))
-    groups = []  # one vote or two in a clause
+    groups = []  # one or two votes per clause
     while votes:
         groups.append(2 if votes > 1 and (length < 7 or rng.random() < 0.3) else 1)
         votes -= groups[-1]
@@ -154,18 +155,18 @@ def _clauses(rng: Random, classes: int, length: int) -> list[_Frame]:
         for i in range(group):
             negated = spare > 0 and rng.random() < 0.3
             spare -= negated
-            clause += ["and", _Slot(negated)] if i else [_Slot(negated)]
+            clause += ["and", _SentimentSlot(negated)] if i else [_SentimentSlot(negated)]
         clauses.append(clause)
     return [[rng.choice(ARTICLES), *c] if i < spare else c for i, c in enumerate(clauses)]
 
 
 def _length(clause: _Frame) -> int:
-    return len(clause) + sum(part.negated for part in clause if isinstance(part, _Slot))
+    return len(clause) + sum(part.negated for part in clause if isinstance(part, _SentimentSlot))
 
 
 def _fill(rng: Random, frame: _Frame, label: str) -> Mood:
-    """Open slots become words whose majority, by the module's rule, is the label."""
-    slots = sum(isinstance(part, _Slot) for part in frame)
+    """Fill the slots with words whose majority, by the rule above, is the label."""
+    slots = sum(isinstance(part, _SentimentSlot) for part in frame)
     winners = slots // 2 if label == "neutral" else rng.randint(slots // 2 + 1, slots)
     ballot = [label != "negative"] * winners + [label == "negative"] * (slots - winners)
     rng.shuffle(ballot)
@@ -173,7 +174,7 @@ def _fill(rng: Random, frame: _Frame, label: str) -> Mood:
     gold: list[int] = []
     for part in frame:
         planted = [part] if isinstance(part, str) else _vote(rng, ballot.pop(), part.negated)
-        if isinstance(part, _Slot):
+        if isinstance(part, _SentimentSlot):
             gold += range(len(words), len(words) + len(planted))
         words += planted
     return Mood(tuple(words), label, tuple(gold))
@@ -185,13 +186,13 @@ def _vote(rng: Random, positive: bool, negated: bool) -> list[str]:
 
 
 ABOUT = """
-Sentences with planted sentiment words. Every sentiment word votes for its own sentiment, turned round when
-"not" or "never" stands directly before it; the majority is the label{tie}. All other words are filler and
-carry no information about the label.
+Sentences with planted sentiment words. Every sentiment word votes for its own sentiment, inverted when "not" or
+"never" directly precedes it; the majority is the label{tie}. All other words are filler and carry no information
+about the label.
 
 - `train.tsv`, `valid.tsv`, `test.tsv` ({sizes}): `label<TAB>text`; {labels}; no sentence
-  twice. A recipe reads them with `data.columns = [2, 1]`
-- `train.gold`, `valid.gold`, `test.gold`: line by line the 0-based positions of the words that decide
+  occurs twice. A recipe reads them with `data.columns = [2, 1]`
+- `train.gold`, `valid.gold`, `test.gold`: line by line the 0-based positions of the deciding words
 """
 
 
@@ -206,15 +207,15 @@ def write(
     valid: int | None = None,
     test: int | None = None,
 ) -> dict[str, int]:
-    """Write `n` sentences in all, shared among the splits, each with its gold beside it."""
+    """Write `n` sentences in total, divided among the splits, with a file of gold positions beside each."""
     sizes = split_sizes(n, valid, test)
-    drawn = moods(n, seed, classes, min_words, max_words)
-    claim(out, "moods")
+    stream = moods(n, seed, classes, min_words, max_words)
+    check_folder(out, "moods")
     numbers = {label: number for number, label in enumerate(LABELS[classes])}
     for split, size in sizes.items():
-        part = list(islice(drawn, size))
-        write_text(out / f"{split}.tsv", (f"{numbers[mood.label]}\t{' '.join(mood.words)}" for mood in part))
-        write_text(out / f"{split}.gold", (" ".join(map(str, mood.gold)) for mood in part))
+        part = list(islice(stream, size))
+        write_lines(out / f"{split}.tsv", (f"{numbers[mood.label]}\t{' '.join(mood.words)}" for mood in part))
+        write_lines(out / f"{split}.gold", (" ".join(map(str, mood.gold)) for mood in part))
     options = {"n": n, "seed": seed, "classes": classes, "min_words": min_words, "max_words": max_words}
     about = ABOUT.format(
         tie=", a tie is neutral" if classes == 3 else " (there are no ties)",

@@ -1,18 +1,18 @@
-"""A synchronous phrase grammar over English, French and Vietnamese, with gold word alignments.
+"""The phrases world: a synchronous phrase grammar over English, French and Vietnamese, with gold word alignments.
 
 Any two of the languages, in either direction. Everything is lower case; words are separated by spaces.
 Elided French words are words of their own ("l' homme", "qu' il"), so are "-là" and the English "'s"; a
 Vietnamese word is a syllable.
 
-The target is a function of the source, and so is the alignment, because every sentence of every language
-can be read in one way only. Each language says everything the others need: Vietnamese marks the plural
-(những), the past (đã) and the future (sẽ) with words; French tells "this" from "that" (ce chat, ce chat
--là); "l'" is him or her only where the participle tells which ("il l' a vue"). His, her, its and their are
-always the subject's own ("của mình"), so the subject tells which. And no structure hides another: clauses are
-separated by conjunctions of their own, "and" inside a clause joins plain phrases only, a relative clause
-stands before the main verb or ends its clause, and contains no other.
+The target is a function of the source, and so is the alignment, because every sentence of every language is
+unambiguous. Each language expresses everything the others need: Vietnamese marks the plural (những), the past (đã)
+and the future (sẽ) with words; French distinguishes "this" from "that" (ce chat, ce chat -là); "l'" is him or her
+only where the participle tells which ("il l' a vue"). His, her, its and their always refer to the subject ("của
+mình"), so the subject tells which. Structures are unambiguous too: clauses are separated by conjunctions of their
+own, "and" inside a clause joins noun phrases only, and a relative clause precedes the main verb or ends its clause,
+and contains no other.
 
-Alignments hold sure links only. A content word is linked to every word that says the same: "saw" to "a" and
+Alignments contain sure links only. A content word is linked to every word of the same meaning: "saw" to "a" and
 "vu", "attendre" to "wait" and "for", a noun to its Vietnamese classifier too. "does" and "not" are both
 linked to both "ne" and "pas". A function word without a counterpart has no link: the singular "the" and
 "is" in Vietnamese, the "de" of "avoir besoin de", the article of "le cheval du roi" (the king 's horse).
@@ -25,17 +25,17 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from heedful.data.worlds.disk import claim, in_range, split_sizes, write_readme
+from heedful.atomic_write import atomic_write
+from heedful.data.worlds.disk import check_folder, check_int, split_sizes, write_readme
 from heedful.data.worlds.phrases.lexicon import LANGUAGES
 from heedful.data.worlds.phrases.sentences import sentences
 from heedful.errors import WorldError, nearest
-from heedful.whole import whole
 
 __all__ = ["DIRECTIONS", "LANGUAGES", "MOST_WORDS", "FEWEST_WORDS", "Pair", "phrases", "splits", "write"]
 
 DIRECTIONS = tuple(f"{source}-{target}" for source, target in permutations(LANGUAGES, 2))
-FEWEST_WORDS, MOST_WORDS = 3, 60
-PATIENCE = 10_000  # sentences in a row that are already taken, before there are held to be no others
+MIN_WORDS, MAX_WORDS = 3, 60
+MAX_REPEATS = 10_000  # known sentences in a row, before there are taken to be no others
 
 ABOUT = """
 Sentence pairs of a synchronous phrase grammar, {languages}; the target is a function of the source, so a
@@ -57,13 +57,11 @@ class Pair(NamedTuple):
     links: tuple[tuple[int, int], ...]
 
 
-def phrases(
-    n: int, seed: int = 1, languages: str = "en-fr", min_words: int = 3, max_words: int = 14
-) -> Iterator[Pair]:
+def phrases(n: int, seed: int = 1, languages: str = "en-fr", min_words: int = 3, max_words: int = 14) -> Iterator[Pair]:
     """Draw `n` pairs, one by one; a longer draw begins with the shorter one of the same seed.
 
-    Every length of the source from `min_words` to `max_words` is as likely as any other. Short sentences
-    may come more than once.
+    All source lengths from `min_words` to `max_words` are equally likely. Short sentences may occur more than
+    once.
 
     >>> for pair in phrases(2, seed=3, max_words=8):
     ...     print(*pair.source, "|", *pair.target)
@@ -73,25 +71,25 @@ def phrases(
     the duck saw the brother 's books | le canard a vu les livres du frère
     0-0 1-1 2-2 2-3 3-6 4-7 5-4 5-6 6-5
     """
-    in_range("n", n, 1)
+    check_int("n", n, 1)
     return islice(_stream(seed, languages, min_words, max_words), n)
 
 
 def _stream(seed: int, languages: str, min_words: int, max_words: int) -> Iterator[Pair]:
-    """Pairs without end; arguments are checked at once, not when the first pair is asked for."""
-    in_range("seed", seed, 0)
-    in_range("min_words", min_words, FEWEST_WORDS, MOST_WORDS)
-    in_range("max_words", max_words, min_words, MOST_WORDS)
+    """Return pairs without end; arguments are checked at the call, not when the first pair is drawn."""
+    check_int("seed", seed, 0)
+    check_int("min_words", min_words, MIN_WORDS, MAX_WORDS)
+    check_int("max_words", max_words, min_words, MAX_WORDS)
     if languages not in DIRECTIONS:
         raise WorldError(f'no such languages: "{languages}"; {nearest(str(languages), DIRECTIONS)}')
     source, target = languages.split("-")
-    dice = Random(f"phrases {languages} {min_words} {max_words} {seed}").random
+    uniform = Random(f"phrases {languages} {min_words} {max_words} {seed}").random
     lengths = max_words - min_words + 1
 
     def pairs() -> Iterator[Pair]:
         draw = sentences(source, target).sentence
         while True:
-            yield Pair._make(draw(min_words + int(dice() * lengths), dice))
+            yield Pair._make(draw(min_words + int(uniform() * lengths), uniform))
 
     return pairs()
 
@@ -104,35 +102,35 @@ def splits(
     min_words: int = 3,
     max_words: int = 14,
 ) -> dict[str, list[Pair]]:
-    """So many pairs for each name; no source sentence has two names, and only "train" has one twice."""
+    """Return the pairs of each split; no source sentence is in two splits, and only "train" repeats any."""
     stream = _stream(seed, languages, min_words, max_words)
-    drawn = {name: list(pairs) for name, pairs in _share(sizes, stream)}
-    return {name: drawn[name] for name in sizes}
+    by_name = {name: list(pairs) for name, pairs in _divide(sizes, stream)}
+    return {name: by_name[name] for name in sizes}
 
 
-def _share(sizes: Mapping[str, int], stream: Iterator[Pair]) -> Iterator[tuple[str, Iterator[Pair]]]:
-    """Each split's pairs, to be used up before the next; "train" is last, so that it can avoid the rest."""
-    held: set[tuple[str, ...]] = set()
+def _divide(sizes: Mapping[str, int], stream: Iterator[Pair]) -> Iterator[tuple[str, Iterator[Pair]]]:
+    """Yield each split's pairs, to be consumed before the next; "train" is last, so that it avoids the others."""
+    held_out: set[tuple[str, ...]] = set()
 
     def take(name: str) -> Iterator[Pair]:
         left, missed = sizes[name], 0
         while left:
             pair = next(stream)
-            if pair.source in held:
+            if pair.source in held_out:
                 missed += 1
-                if missed == PATIENCE:
+                if missed == MAX_REPEATS:
                     raise WorldError(
-                        f"too few sentences of these lengths for {name}={sizes[name]}: no new one was found "
-                        f"after {len(held)} different ones; allow longer sentences or hold out fewer"
+                        f"too few sentences of these lengths for {name}={sizes[name]}: there are about "
+                        f"{len(held_out)} different ones; raise max_words to allow longer ones, or hold out fewer"
                     )
                 continue
             left, missed = left - 1, 0
             if name != "train":
-                held.add(pair.source)
+                held_out.add(pair.source)
             yield pair
 
     for name in sorted(sizes, key=lambda name: (name == "train", name)):
-        in_range(name, sizes[name], 0)
+        check_int(name, sizes[name], 0)
         yield name, take(name)
 
 
@@ -147,15 +145,15 @@ def write(
     valid: int | None = None,
     test: int | None = None,
 ) -> dict[str, int]:
-    """Write `n` pairs in all, of them a tenth (at most 1000) for `valid` and for `test` each.
+    """Write `n` pairs in total, by default a tenth of them (at most 1000) for `valid` and for `test` each.
 
-    Parallel files and Pharaoh alignments, as real data has them; the README.md comes last.
+    Writes parallel files and alignments in Pharaoh format; the README.md comes last.
     """
     sizes = split_sizes(n, valid, test)
     stream = _stream(seed, languages, min_words, max_words)
-    claim(out, "phrases")
+    check_folder(out, "phrases")
     source, target = languages.split("-")
-    for name, pairs in _share(sizes, stream):
+    for name, pairs in _divide(sizes, stream):
         _write_split(out, name, (source, target), pairs)
     options: dict[str, Any] = {"n": n, "seed": seed, "languages": languages}
     options |= {"min_words": min_words, "max_words": max_words, "valid": valid, "test": test}
@@ -166,11 +164,11 @@ def write(
 
 
 def _write_split(out: Path, name: str, languages: tuple[str, str], pairs: Iterable[Pair]) -> None:
-    """Three files side by side, pair by pair: a million pairs need no memory."""
+    """Write the three files of a split pair by pair, in constant memory."""
     with ExitStack() as stack:
         files = [
             stack.enter_context(
-                stack.enter_context(whole(out / f"{name}.{ending}", WorldError, parents=True)).open(
+                stack.enter_context(atomic_write(out / f"{name}.{ending}", WorldError, parents=True)).open(
                     "w", encoding="utf-8", newline="\n"
                 )
             )

@@ -1,17 +1,17 @@
-"""The tables of words, read into records."""
+"""The lexicon: the tables of words, parsed into records."""
 
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from heedful.data.worlds.phrases import glue
-from heedful.data.worlds.phrases.words import ADJECTIVES, NOUNS, VERBS
+from heedful.data.worlds.phrases import function_words
+from heedful.data.worlds.phrases.content_words import ADJECTIVES, NOUNS, VERBS
 
 LANGUAGES = ("en", "fr", "vi")
 Tokens = tuple[str, ...]
-Marked = tuple[Tokens, str]  # words, and a mark for each
+MarkedWords = tuple[Tokens, str]  # words, and one mark per word
 
-# Marks of words that are two parts at once: du, saw, did, was, the article of "l'année dernière".
+# Marks of words with two parts of a meaning: du, saw, did, was, the article of "l'année dernière".
 PARTS = {"R": "rd", "T": "tv", "D": "nt", "K": "tk", "L": "ab"}
 
 PRESENT, PAST, FUTURE = range(3)
@@ -56,22 +56,22 @@ class Determiner(NamedTuple):
     weight: int
     plural: bool
     own: bool
-    forms: dict[str, tuple[Marked, Marked]]  # by language: before the noun, after it
+    forms: dict[str, tuple[MarkedWords, MarkedWords]]  # by language: before the noun, after it
 
 
-class Fixed(NamedTuple):
-    """A word or phrase that does not inflect, by language; `use` says where it may stand."""
+class Invariant(NamedTuple):
+    """A word or phrase that does not inflect, by language; `use` says where it is allowed."""
 
-    name: str  # no other has it
+    name: str  # unique
     use: str
-    forms: dict[str, Marked]
+    forms: dict[str, MarkedWords]
 
 
 class Lexicon(NamedTuple):
     nouns: tuple[Noun, ...]
     adjectives: tuple[Adjective, ...]
     verbs: tuple[Verb, ...]
-    determiners: tuple[Determiner, ...]  # the last two are glue.HEADS
+    determiners: tuple[Determiner, ...]  # the last two are function_words.HEADS
 
 
 def _rows(table: str, end: str = "\n") -> Iterator[list[str]]:
@@ -79,24 +79,22 @@ def _rows(table: str, end: str = "\n") -> Iterator[list[str]]:
         yield [cell.strip() for cell in row.split("|")]
 
 
-def _marked(text: str) -> Marked:
-    """Words without a mark of their own are all of one part, but for the comma."""
-    pairs = [
-        word.rsplit("/", 1) if "/" in word else (word, "," if word == "," else "x") for word in text.split()
-    ]
+def _marked(text: str) -> MarkedWords:
+    """Parse words with their marks; words without one are all of one part, except the comma."""
+    pairs = [word.rsplit("/", 1) if "/" in word else (word, "," if word == "," else "x") for word in text.split()]
     return tuple(word for word, _ in pairs), "".join(mark for _, mark in pairs)
 
 
-def _fixed(table: str, end: str = "\n") -> tuple[Fixed, ...]:
+def _invariants(table: str, end: str = "\n") -> tuple[Invariant, ...]:
     rows = [row if len(row) == 4 else ["", *row] for row in _rows(table, end)]
     return tuple(
-        Fixed(" | ".join(cells), use, {a: _marked(b) for a, b in zip(LANGUAGES, cells, strict=True)})
+        Invariant(" | ".join(cells), use, {a: _marked(b) for a, b in zip(LANGUAGES, cells, strict=True)})
         for use, *cells in rows
     )
 
 
 def _with_s(word: str) -> str:
-    """The plural of an English noun, the third person of an English verb."""
+    """Return the plural of an English noun, or the third person of an English verb."""
     if word.endswith("y") and word[-2] not in "aeou":
         return word[:-1] + "ies"
     return word + ("es" if word.endswith(("s", "x", "ch", "sh", "o")) else "s")
@@ -108,7 +106,7 @@ def _past(word: str) -> str:
     return word + ("d" if word.endswith("e") else "ed")
 
 
-def _pluriel(word: str) -> str:
+def _french_plural(word: str) -> str:
     return word + ("" if word[-1] in "sx" else "x" if word.endswith("eau") else "s")
 
 
@@ -116,10 +114,8 @@ def _noun(row: list[str]) -> Noun:
     (tags, owner), (article, *french) = row[0].split(), row[2].split()
     one, _, many = row[1].partition("/")
     un, _, plusieurs = " ".join(french).partition("/")
-    fr = tuple(un.split()), tuple((plusieurs or _pluriel(un)).split())
-    return Noun(
-        tags[0], tags, owner, article == "une", (one, many or _with_s(one)), fr, tuple(row[3].split())
-    )
+    fr = tuple(un.split()), tuple((plusieurs or _french_plural(un)).split())
+    return Noun(tags[0], tags, owner, article == "une", (one, many or _with_s(one)), fr, tuple(row[3].split()))
 
 
 def _adjective(row: list[str]) -> Adjective:
@@ -129,13 +125,17 @@ def _adjective(row: list[str]) -> Adjective:
         forms = [first[1:]] * 5
     else:
         feminine = rest[0] if rest else first + ("" if first.endswith("e") else "e")
-        forms = [first, feminine, _pluriel(first), _pluriel(feminine), rest[-1] if len(rest) == 2 else first]
+        forms = [
+            first,
+            feminine,
+            _french_plural(first),
+            _french_plural(feminine),
+            rest[-1] if len(rest) == 2 else first,
+        ]
     choices = row[3].split() if ":" in row[3] else [f"{kinds}:{row[3]}"]
     vi = {kind: tuple(word.split()) for many, word in (c.split(":") for c in choices) for kind in many}
     marks = "".join(flags)
-    return Adjective(
-        "<" in marks, "-" not in marks, kinds, row[1], tuple(tuple(f.split()) for f in forms), vi
-    )
+    return Adjective("<" in marks, "-" not in marks, kinds, row[1], tuple(tuple(f.split()) for f in forms), vi)
 
 
 def _verb(row: list[str]) -> Verb:
@@ -160,7 +160,7 @@ def _verb(row: list[str]) -> Verb:
 
 
 def _first_group(infinitive: str) -> list[str]:
-    """Verbs like aimer, with manger and lancer."""
+    """Return the forms of a verb like aimer, including manger and lancer."""
     stem = infinitive[:-2]
     soft = {"g": stem + "e", "c": stem[:-1] + "ç"}.get(stem[-1], stem)
     return [*(stem + e for e in ("e", "es", "e")), soft + "ons", stem + "ent", infinitive, stem + "é"]
@@ -178,17 +178,17 @@ def _determiner(row: list[str], number: list[str] | None = None) -> Determiner:
 
 
 def _determiners() -> Iterator[Determiner]:
-    yield from map(_determiner, _rows(glue.DETERMINERS))
-    numbers = [number.split() for number in glue.NUMBERS.split(";")]
-    plain, *counted = _rows(glue.COUNTED)
+    yield from map(_determiner, _rows(function_words.DETERMINERS))
+    numbers = [number.split() for number in function_words.NUMBERS.split(";")]
+    plain, *counted = _rows(function_words.NUMBERED_DETERMINERS)
     yield from (_determiner(plain, number) for number in numbers)
     yield from (_determiner(row, number) for row in counted for number in numbers[:5])
-    yield from map(_determiner, _rows(glue.HEADS))
+    yield from map(_determiner, _rows(function_words.POSSESSED_DETERMINERS))
 
 
 @lru_cache(maxsize=1)
 def lexicon() -> Lexicon:
-    """All words, read once."""
+    """Return the lexicon, parsed once."""
     return Lexicon(
         tuple(map(_noun, _rows(NOUNS))),
         tuple(map(_adjective, _rows(ADJECTIVES))),
@@ -197,8 +197,10 @@ def lexicon() -> Lexicon:
     )
 
 
-ADPOSITIONS = {fixed.use.split()[0]: fixed for fixed in _fixed(glue.PREPOSITIONS)}
-OFTENS, GRADES, WAYS = (_fixed(table, ";") for table in (glue.OFTEN, glue.DEGREES, glue.MANNERS))
-MOMENTS, JOINS = _fixed(glue.TIMES), _fixed(glue.CONJUNCTIONS)
-COMMA, BOTH, WHO, WHOM = _fixed(glue.LITTLE)
-PERSONS = tuple(_rows(glue.PRONOUNS))
+ADPOSITIONS = {invariant.use.split()[0]: invariant for invariant in _invariants(function_words.PREPOSITIONS)}
+FREQUENCY_ADVERBS, DEGREE_ADVERBS, MANNER_ADVERBS = (
+    _invariants(table, ";") for table in (function_words.FREQUENCY, function_words.DEGREES, function_words.MANNERS)
+)
+TIME_ADVERBS, CONJUNCTIONS = _invariants(function_words.TIMES), _invariants(function_words.CONJUNCTIONS)
+COMMA, AND_WORD, SUBJECT_RELATIVE, OBJECT_RELATIVE = _invariants(function_words.OTHER_WORDS)
+PRONOUNS = tuple(_rows(function_words.PRONOUNS))

@@ -1,16 +1,16 @@
-"""Plans: the structure of a clause, with a choice of interchangeable words at every place.
+"""Plans: the structure of a clause, with a choice of interchangeable words at every position.
 
-Words are interchangeable when any of them gives a clause of the same length in the source language, so a
-plan has one length.
+Words are interchangeable if each of them gives a clause of the same length in the source language, so a plan has
+one length.
 """
 
 from typing import NamedTuple
 
 from heedful.data.worlds.phrases import lexicon as lex
 
-Choice = tuple[int, ...]  # indices into a table of the lexicon; empty: there is no such word here
+Choice = tuple[int, ...]  # indices into a table of the lexicon; empty: no such word
 
-ALONE, AND, OF = range(3)
+ALONE, AND, OF = range(3)  # how a second noun phrase is joined
 
 
 class NounPlan(NamedTuple):
@@ -26,6 +26,8 @@ class NounPlan(NamedTuple):
 
 
 class VerbPlan(NamedTuple):
+    """often | sees; does | not | see | her"""
+
     verbs: Choice
     tense: int = lex.PRESENT
     polarity: int = lex.POSITIVE
@@ -53,6 +55,8 @@ class Nominal(NamedTuple):
 
 
 class Predicate(NamedTuple):
+    """A verb with its adverbs of manner, objects and adjuncts."""
+
     verb: VerbPlan | CopulaPlan
     manners: Choice = ()
     nominals: tuple[Nominal, ...] = ()
@@ -66,6 +70,8 @@ class Relative(NamedTuple):
 
 
 class Clause(NamedTuple):
+    """A subject with one or two predicates and an adverb of time, in front if `front`."""
+
     subject: Nominal
     predicates: tuple[Predicate, ...]
     times: Choice = ()

@@ -1,74 +1,76 @@
-"""Sentences of exact length: clauses from a stock that is filed by length, joined by conjunctions.
+"""Sentences of an exact length: clauses from a stock indexed by length, joined by conjunctions.
 
-Nothing is drawn and thrown away when a sentence is made: every plan has one length, whatever words fill it.
+No draw is discarded when a sentence is generated: every plan has one length, whatever words fill it.
 """
 
 from functools import lru_cache
 from random import Random
 
 from heedful.data.worlds.phrases import lexicon as lex
-from heedful.data.worlds.phrases.lexicon import Fixed
+from heedful.data.worlds.phrases.lexicon import Invariant
 from heedful.data.worlds.phrases.planner import Planner
 from heedful.data.worlds.phrases.plans import Clause
-from heedful.data.worlds.phrases.world import Chunk, Dice, World, joined
+from heedful.data.worlds.phrases.world import Chunk, Uniform, World, concatenate
 
-PLANS = 5_000
-SHORTEST, LONGEST = 3, 18  # words of a clause
-MIDDLE = 14  # words at most of a clause that is not the last
-SINGLE = 8  # words up to which a sentence is one clause
-LONGEST_JOIN = 3  # words
+N_PLANS = 5_000  # clauses in the stock
+MIN_CLAUSE, MAX_CLAUSE = 3, 18  # words of a clause
+MAX_INNER_CLAUSE = 14  # words of a clause that is not the last
+MAX_SINGLE_CLAUSE = 8  # words of a sentence that is always one clause
+MAX_CONJUNCTION = 3  # words
 
 
 class Sentences:
-    """A stock of plans for one direction; `plans` is how many are drawn for it."""
+    """The stock of plans of one direction of translation."""
 
-    def __init__(self, world: World, plans: int = PLANS) -> None:
+    def __init__(self, world: World, n_plans: int = N_PLANS) -> None:
         self.world = world
-        # By length: clauses that may come first; and for after a conjunction, by tense as well.
-        self.first: list[list[Clause]] = [[] for _ in range(LONGEST + 1)]
-        self.later: list[list[list[Clause]]] = [[[] for _ in range(LONGEST + 1)] for _ in range(3)]
-        # By the tense of the clause before: conjunctions and the tense of the clause after.
-        self._joins: list[list[tuple[Fixed, int]]] = [[], [], []]
-        for join in lex.JOINS:
+        # Clauses that may come first, by length; those after a conjunction, by tense and length.
+        self.first: list[list[Clause]] = [[] for _ in range(MAX_CLAUSE + 1)]
+        self.later: list[list[list[Clause]]] = [[[] for _ in range(MAX_CLAUSE + 1)] for _ in range(3)]
+        # Conjunctions and the tense of the clause after, by the tense of the clause before.
+        self._joins: list[list[tuple[Invariant, int]]] = [[], [], []]
+        for join in lex.CONJUNCTIONS:
             for tenses in join.use.split():
                 self._joins[int(tenses[0])].append((join, int(tenses[1])))
-        dice = Random(f"phrase plans {world.source}").random
-        planner = Planner(world.lexicon, world.source, dice)
-        for i in range(plans):
-            planner.brief = i % 3 == 0  # or short clauses would be few
-            self._file(planner.clause(), dice)
+        uniform = Random(f"phrase plans {world.source}").random
+        planner = Planner(world.lexicon, world.source, uniform)
+        for i in range(n_plans):
+            planner.brief = i % 3 == 0  # else short clauses would be rare
+            self._add(planner.clause(), uniform)
 
-    def _file(self, plan: Clause, dice: Dice) -> None:
-        length = sum(len(chunk[0]) for chunk in self.world.clause(plan, dice))
-        if length <= LONGEST:
+    def _add(self, plan: Clause, uniform: Uniform) -> None:
+        length = sum(len(chunk[0]) for chunk in self.world.clause(plan, uniform))
+        if length <= MAX_CLAUSE:
             self.first[length].append(plan)
             if not plan.front:
                 self.later[plan.tense][length].append(plan)
 
-    def sentence(self, length: int, dice: Dice) -> Chunk:
-        """`length` words; the more of them are left, the less likely is the next clause the last."""
+    def sentence(self, length: int, uniform: Uniform) -> Chunk:
+        """Generate a sentence of `length` words; the more are left, the less likely the next clause is the last."""
         chunks: list[Chunk] = []
         stock = self.first
-        join: Fixed | None = None
+        join: Invariant | None = None
         while True:
-            last = length <= LONGEST and dice() * (LONGEST + 4 - SINGLE) >= length - SINGLE
-            most = min(MIDDLE, length - LONGEST_JOIN - SHORTEST)
-            size = length if last else SHORTEST + int(dice() * (most - SHORTEST + 1))
+            last = (
+                length <= MAX_CLAUSE and uniform() * (MAX_CLAUSE + 4 - MAX_SINGLE_CLAUSE) >= length - MAX_SINGLE_CLAUSE
+            )
+            longest = min(MAX_INNER_CLAUSE, length - MAX_CONJUNCTION - MIN_CLAUSE)
+            size = length if last else MIN_CLAUSE + int(uniform() * (longest - MIN_CLAUSE + 1))
             plans = stock[size]
-            plan = plans[int(dice() * len(plans))]
-            clause = self.world.clause(plan, dice)
+            plan = plans[int(uniform() * len(plans))]
+            clause = self.world.clause(plan, uniform)
             if join:
-                chunks.append(self.world.fixed(join, clause[0]))
+                chunks.append(self.world.invariant(join, clause[0]))
             chunks += clause
             if last:
-                return joined(chunks)
+                return concatenate(chunks)
             joins = self._joins[plan.tense]
-            join, tense = joins[int(dice() * len(joins))]
+            join, tense = joins[int(uniform() * len(joins))]
             stock = self.later[tense]
             length -= size + len(join.forms[self.world.source][0])
 
 
 @lru_cache(maxsize=6)
 def sentences(source: str, target: str) -> Sentences:
-    """The stock of a direction is made once."""
+    """Return the stock of a direction, built once."""
     return Sentences(World(source, target))

@@ -1,0 +1,56 @@
+"""What all placements share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Generator, Tensor, nn
+
+from heedful.attention.normalizers.base import Normalizer
+from heedful.config import AttentionConfig
+from heedful.errors import ShapeError
+from heedful.trace.schema import Mass
+
+Scores = Float[Tensor, "batch query head key"]
+Allowed = Bool[Tensor, "batch query #head key"]
+Placed = tuple[Scores, dict[str, Tensor]]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementContext:
+    """What a placement may use beside the scores."""
+
+    query: Float[Tensor, "batch query head width"]
+    positions: Int[Tensor, "batch query"]  # target position t, from 0
+    length: Int[Tensor, "batch"]  # T, the source length without padding
+    rng: Generator | None = None
+
+
+class Placement(nn.Module):
+    """Base of all placements."""
+
+    @classmethod
+    def from_config(cls, config: AttentionConfig, query: int) -> Placement:
+        """Build the placement for queries of this size."""
+        return cls()
+
+    def mass(self, normalizer: Mass) -> Mass:
+        """Return what the weights sum to, given what the normalizer's weights sum to."""
+        return normalizer
+
+    def forward(self, scores: Scores, allowed: Allowed, normalize: Normalizer, context: PlacementContext) -> Placed:
+        raise NotImplementedError(f"{type(self).__name__} does not define forward")
+
+
+def distance(center: Float[Tensor, "batch query head"], count: int) -> Float[Tensor, "batch query head key"]:
+    """Return |i - center| for every key i."""
+    return (torch.arange(count, device=center.device, dtype=center.dtype) - center[..., None]).abs()
+
+
+def check_window(window: int) -> int:
+    """Return the window, or raise if it is empty."""
+    if window < 1:
+        raise ShapeError(f"a local window needs at least 1 position on each side, got {window}")
+    return window

@@ -1,0 +1,149 @@
+"""Options that several commands share. The decoding options are defined here once."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from heedful.config import DecodingOptions
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+
+class OnTooLongChoice(StrEnum):
+    CUT = "cut"
+    SKIP = "skip"
+    ERROR = "error"
+
+
+RecipeFile = Annotated[Path, typer.Argument(metavar="RECIPE", help="Recipe, a TOML file.", show_default=False)]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="SECTION.KEY=VALUE", help="Settings that replace those of the recipe."),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "-m",
+        "--model",
+        help="Model folder, or the name of a bundled model (default: the bundled model for this task).",
+        show_default=False,
+    ),
+]
+Models = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-m",
+        "--model",
+        help="Model folder, or the name of a bundled model; give it several times for an ensemble"
+        " (default: the bundled model for this task).",
+        show_default=False,
+    ),
+]
+InputFiles = Annotated[
+    list[Path] | None, typer.Argument(metavar="FILE", help="Text files, one input per line (default: stdin).")
+]
+DataFiles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--data",
+        help="One TSV file; or given twice: source and target, or images and captions (default: the recipe's data).",
+    ),
+]
+Split = Annotated[str, typer.Option(help="Split of the recipe's data: train, valid or test.")]
+Threads = Annotated[int, typer.Option(min=0, help="CPU threads; 0: all available.")]
+Int8 = Annotated[
+    bool,
+    typer.Option(
+        "--int8",
+        help="Quantize large matrices to int8: nearly identical output; faster on CPUs with VNNI, slower on others.",
+    ),
+]
+OnTooLong = Annotated[
+    OnTooLongChoice, typer.Option("--on-too-long", help="What to do with a line longer than the model can read.")
+]
+JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object per line, with all details.")]
+JsonReport = Annotated[bool, typer.Option("--json", help="Print the whole result as one JSON object.")]
+Figure = Annotated[
+    Path | None,
+    typer.Option(
+        "-o", "--out", help="Draw to a figure (.png, .svg, .pdf) or an interactive page (.html).", show_default=False
+    ),
+]
+
+
+def _decoding_template(
+    *,
+    beam: Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy search.")] = None,
+    n_best: Annotated[int | None, typer.Option(min=1, help="Number of outputs per input.")] = None,
+    length_penalty: Annotated[
+        float | None, typer.Option(help="Beam search: exponent of the length penalty; 0 disables it.")
+    ] = None,
+    coverage_penalty: Annotated[
+        float | None, typer.Option(help="Beam search: weight of the coverage penalty; 0 disables it.")
+    ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Beam search: stop only when the result cannot change; slower.")
+    ] = False,
+    sample: Annotated[bool, typer.Option("--sample", help="Sample the output instead of searching.")] = False,
+    temperature: Annotated[
+        float | None, typer.Option(help="Sampling: below 1 sharpens the distribution, above flattens it.")
+    ] = None,
+    top_k: Annotated[
+        int | None, typer.Option(min=0, help="Sampling: draw from the k most likely tokens; 0: from all.")
+    ] = None,
+    top_p: Annotated[
+        float | None, typer.Option(help="Sampling: draw from the most likely tokens with this total probability.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Sampling: random seed.")] = None,
+    max_length: Annotated[int | None, typer.Option(min=1, help="Maximum output length, in tokens.")] = None,
+    replace_unknown: Annotated[
+        bool, typer.Option("--replace-unknown", help="Replace <unk> by the source word with the largest weight.")
+    ] = False,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Inputs per batch.")] = None,
+) -> None:
+    """Its parameters are the decoding options of every command."""
+
+
+def with_decoding(*, without: tuple[str, ...] = ()) -> Callable[[Command], Command]:
+    """Replace the parameter `**decoding` of a command by the decoding options, except those in `without`."""
+    options = [
+        parameter
+        for name, parameter in inspect.signature(_decoding_template, eval_str=True).parameters.items()
+        if name not in without
+    ]
+
+    def decorate(command: Command) -> Command:
+        signature = inspect.signature(command, eval_str=True)
+        own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        command.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+        return command
+
+    return decorate
+
+
+def parse_decoding(values: Mapping[str, Any]) -> DecodingOptions:
+    """Return the decoding options that were given on the command line; the others stay unset."""
+    from heedful.config import decoding_options
+
+    given = {name: value or None if isinstance(value, bool) else value for name, value in values.items()}
+    method = "sample" if given.pop("sample", None) else None
+    return decoding_options({"method": method, **given}, "the command line")
+
+
+def warn_if_int8_is_slow(int8: bool) -> None:
+    """Print a warning to stderr if `--int8` makes this machine slower; imports torch."""
+    if not int8:
+        return
+    from heedful import kernels
+
+    if not kernels.has_fast_int8():
+        reason = "it needs a CPU with AVX-512 VNNI and the compiled kernels"
+        print(f"warning: --int8 is slower than float32 here, several times in batches: {reason}", file=sys.stderr)

@@ -1,0 +1,152 @@
+"""The migration table of recipes: keys and values of format 1, and their names in format 2.
+
+Recipes are migrated when they are loaded, so recipes and model folders of format 1 stay usable. No other module knows
+the old names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+SECTIONS: Mapping[str, str] = {  # old path -> new path
+    "data.pictures": "data.images",
+    "data.reading": "data.lm",
+    "model.reader": "model.language_model",
+}
+
+KEYS: Mapping[str, Mapping[str, str]] = {  # new path of the section -> old key -> new key
+    "data": {
+        "also": "extra_train",
+        "broken": "on_error",
+        "longer": "on_too_long",
+    },
+    "data.images": {
+        "tuned": "tune_backbone",
+    },
+    "data.lm": {
+        "lead": "context",
+    },
+    "data.ratings": {
+        "time": "time_column",
+    },
+    "tokenizer": {
+        "dropout": "bpe_dropout",
+        "size": "vocab_size",
+    },
+    "model": {
+        "initialise": "initialization",
+        "tie": "tie_embeddings",
+    },
+    "model.attention": {
+        "generate": "hard_inference",
+        "longer": "on_too_long",
+        "normaliser": "normalizer",
+        "read": "hard_training",
+        "renormalise": "renormalize",
+        "table": "max_source_positions",
+    },
+    "model.encoder": {
+        "epsilon": "norm_epsilon",
+        "kernel": "kernel_size",
+        "places": "region_embedding",
+    },
+    "model.decoder": {
+        "epsilon": "norm_epsilon",
+        "feed": "input_feeding",
+        "feed_start": "input_feeding_init",
+        "first": "start_token",
+        "kernel": "kernel_size",
+        "order": "step_order",
+        "start": "state_init",
+        "window": "smoothing_window",
+        "words": "context_words",
+    },
+    "model.classifier": {
+        "neighbours": "lm_auxiliary",
+    },
+    "model.language_model": {
+        "common": "shortlist",
+        "epsilon": "norm_epsilon",
+        "locked": "variational_dropout",
+        "tape": "max_tape",
+    },
+    "training": {
+        "accumulate": "accumulate_grad_batches",
+        "agreement": "rdrop",
+        "average": "average_last",
+        "betas": "adam_betas",
+        "clip": "grad_clip",
+        "decay": "plateau_factor",
+        "decay_after": "plateau_patience",
+        "draws": "reward_samples",
+        "entropy": "entropy_weight",
+        "even": "doubly_stochastic",
+        "expected": "soft_fraction",
+        "hold_vectors": "freeze_embeddings",
+        "rate": "learning_rate",
+        "reinforce": "reinforce_weight",
+        "sampling": "scheduled_sampling",
+        "smoothing": "label_smoothing",
+        "start_from": "init_from",
+        "teaching": "distill_weight",
+        "unknown": "train_unk",
+        "warmup": "warmup_steps",
+    },
+    "decoding": {
+        "alpha": "length_penalty",
+        "batch": "batch_size",
+        "beta": "coverage_penalty",
+    },
+}
+
+VALUES: Mapping[str, Mapping[str, str]] = {  # new path of the setting -> old value -> new value
+    "task.kind": {"summarise": "summarize"},
+    "data.on_error": {"refuse": "error"},
+    "data.on_too_long": {"refuse": "error"},
+    "model.decoder.input_feeding_init": {"look": "attend"},
+    "model.decoder.step_order": {
+        "update-look-generate": "update-attend-generate",
+        "look-update-generate": "attend-update-generate",
+        "look-generate-update": "attend-generate-update",
+    },
+}
+
+
+def migrate_key(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the path of a setting in format 2.
+
+    >>> migrate_key(("training", "rate"))
+    ('training', 'learning_rate')
+    >>> migrate_key(("data", "pictures", "tuned"))
+    ('data', 'images', 'tune_backbone')
+    """
+    section = ".".join(keys[:-1])
+    section = SECTIONS.get(section, section)
+    path = f"{section}.{keys[-1]}" if section else keys[-1]
+    if path in SECTIONS:
+        return tuple(SECTIONS[path].split("."))
+    key = KEYS.get(section, {}).get(keys[-1], keys[-1])
+    return (*section.split("."), key) if section else (key,)
+
+
+def migrate_value(keys: tuple[str, ...], value: Any) -> Any:
+    """Return the value, in format 2, of the setting with a path of format 2."""
+    renamed = VALUES.get(".".join(keys), {})
+    return renamed.get(value, value) if isinstance(value, str) else value
+
+
+def migrate_recipe(tree: Mapping[str, Any], above: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the tree of a recipe with every key and value in format 2.
+
+    >>> migrate_recipe({"training": {"rate": 0.1}, "task": {"kind": "summarise"}})
+    {'training': {'learning_rate': 0.1}, 'task': {'kind': 'summarize'}}
+    """
+    migrated: dict[str, Any] = {}
+    for name, value in tree.items():
+        keys = migrate_key((*above, name))
+        if isinstance(value, dict):
+            migrated[keys[-1]] = migrate_recipe(value, keys)
+        else:
+            migrated[keys[-1]] = migrate_value(keys, value)
+    return migrated

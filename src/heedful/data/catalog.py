@@ -1,0 +1,125 @@
+"""The assets of a recommender: users with their histories, items and their titles."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import zipfile
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from heedful.data.asset_files import asset_file
+from heedful.data.histories import Histories
+from heedful.errors import DataError, ModelError
+
+FILE_NAME = "catalog.npz"
+N_SUGGESTIONS = 3  # similar names that an error suggests
+ARTICLES = r"(the|a|an|la|le|les|l'|il|das|der|die|el|los|las)"
+
+
+def normalize_title(title: str) -> str:
+    """Return a title as people type it: lower case, without the year, the article in front.
+
+    >>> normalize_title("Matrix, The (1999)"), normalize_title("  The  Matrix ")
+    ('the matrix', 'the matrix')
+    """
+    text = re.sub(r"\s*\(\d{4}\)\s*$", "", " ".join(title.lower().split()))
+    return re.sub(rf"^(.*), {ARTICLES}$", r"\2 \1", text)
+
+
+class Catalog:
+    """Users, items, titles and histories. Users and items are numbered from 0; a missing title is ""."""
+
+    def __init__(self, users: Sequence[str], items: Sequence[str], titles: Sequence[str], histories: Histories) -> None:
+        self.users, self.items, self.titles = tuple(users), tuple(items), tuple(titles)
+        self.histories = histories
+
+    def save(self, folder: Path) -> None:
+        with (folder / FILE_NAME).open("wb") as file:
+            np.savez_compressed(
+                file,
+                users=np.array(self.users, dtype=np.str_),
+                items=np.array(self.items, dtype=np.str_),
+                titles=np.array(self.titles, dtype=np.str_),
+                bounds=self.histories.bounds,
+                history=self.histories.items.astype(np.int32),
+            )
+
+    @classmethod
+    def load(cls, folder: Path) -> Catalog:
+        """Load the catalog of a model folder, and check that its arrays fit together."""
+        path = asset_file(folder, FILE_NAME)
+        try:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+                users, items, titles = (arrays[name].tolist() for name in ("users", "items", "titles"))
+                bounds, history = (arrays[name].astype(np.int64) for name in ("bounds", "history"))
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            raise ModelError(f"{path}: damaged; train the model again or copy its folder again") from None
+        ordered = len(bounds) == len(users) + 1 and bounds[0] == 0 and bool((np.diff(bounds) >= 0).all())
+        in_range = ordered and bounds[-1] == len(history) and bool(((history >= 0) & (history < len(items))).all())
+        if not in_range or len(titles) != len(items):
+            raise ModelError(f"{path}: damaged: its histories do not fit its users and items")
+        return cls(users, items, titles, Histories(bounds, history))
+
+    def sizes(self) -> dict[str, int]:
+        return {"users": len(self.users), "items": len(self.items), "interactions": len(self.histories.items)}
+
+    def name(self, item: int) -> str:
+        """Return the title of an item, or its id where there is none."""
+        return self.titles[item] or self.items[item]
+
+    @cached_property
+    def user_numbers(self) -> dict[str, int]:
+        return {user: number for number, user in enumerate(self.users)}
+
+    @cached_property
+    def item_numbers(self) -> dict[str, int]:
+        return {item: number for number, item in enumerate(self.items)}
+
+    @cached_property
+    def _items_by_title(self) -> dict[str, list[int]]:
+        """Items by their lower-case titles and by their normalized ones."""
+        by_title: dict[str, list[int]] = {}
+        for number, title in enumerate(self.titles):
+            if title:
+                for form in {title.lower(), normalize_title(title)}:
+                    by_title.setdefault(form, []).append(number)
+        return by_title
+
+    def find_user(self, name: str) -> int:
+        """Return the number of a user; an unknown one is an error that suggests similar names."""
+        if name in self.user_numbers:
+            return self.user_numbers[name]
+        similar = difflib.get_close_matches(name, self.users, n=N_SUGGESTIONS)
+        suggestion = f"did you mean {_either(similar)}? " if similar else ""
+        examples = ", ".join(self.users[:N_SUGGESTIONS])
+        raise DataError(f'no user "{name}"; {suggestion}there are {len(self.users):,} users, such as {examples}')
+
+    def find_item(self, name: str) -> int:
+        """Return the number of an item by its title, exact or normalized, or by its id (`id:12`, or `12`)."""
+        typed = " ".join(name.split())
+        if typed.startswith("id:") and typed.removeprefix("id:") in self.item_numbers:
+            return self.item_numbers[typed.removeprefix("id:")]
+        for form in (typed.lower(), normalize_title(typed)):
+            items = self._items_by_title.get(form, [])
+            if len(items) == 1:
+                return items[0]
+            if items:
+                examples = ", ".join(f"{self.titles[item]} (id:{self.items[item]})" for item in items[:N_SUGGESTIONS])
+                raise DataError(f'{len(items)} items have the title "{typed}", such as {examples}; give the id')
+        if typed in self.item_numbers:
+            return self.item_numbers[typed]
+        similar = difflib.get_close_matches(normalize_title(typed), self._items_by_title, n=N_SUGGESTIONS)
+        names = list(dict.fromkeys(self.name(self._items_by_title[form][0]) for form in similar))
+        if not any(self.titles):
+            names = difflib.get_close_matches(typed, self.items, n=N_SUGGESTIONS)
+        suggestion = f"; did you mean {_either(names)}?" if names else ""
+        raise DataError(f'no item has the title "{typed}"{suggestion}')
+
+
+def _either(names: Sequence[str]) -> str:
+    quoted = [f'"{name}"' for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"

@@ -1,0 +1,1 @@
+"""Images: files, backbones, cached features."""

@@ -1,0 +1,40 @@
+"""Search over many items: batches of similar length, several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from heedful.attention import NO_HOOKS, Hooks
+from heedful.config import DecodingOptions
+from heedful.data.batch import TextBatch
+from heedful.decoding.search import search
+from heedful.decoding.types import Hypothesis
+from heedful.models import AutoregressiveModel
+from heedful.parallel import OnProgress, no_progress, run_in_threads
+
+
+def search_all(
+    model: AutoregressiveModel,
+    make_batch: Callable[[Sequence[int]], TextBatch],
+    lengths: Sequence[int],
+    options: DecodingOptions,
+    hooks: Hooks = NO_HOOKS,
+    on_progress: OnProgress = no_progress,
+    threads: int = 1,
+) -> list[list[Hypothesis]]:
+    """Return the hypotheses of every item, in the order of `lengths`.
+
+    Items of similar length share a batch, which `make_batch` makes from their indices; `threads` batches are
+    searched at once.
+    """
+    order = sorted(range(len(lengths)), key=lambda i: lengths[i])
+    hypotheses: dict[int, list[Hypothesis]] = {}
+
+    def search_batch(start: int) -> None:
+        rows = order[start : start + options.batch_size]
+        hypotheses.update(zip(rows, search(model, make_batch(rows), options, hooks).hypotheses, strict=True))
+        on_progress(len(rows))
+
+    starts = range(0, len(order), options.batch_size)
+    run_in_threads(search_batch, list(reversed(starts)), threads)  # the longest first, so that no thread waits for them
+    return [hypotheses[i] for i in range(len(lengths))]

@@ -1,0 +1,1 @@
+"""Faster forms of trained models: fused engines and int8 weights."""

@@ -1,0 +1,179 @@
+"""The engine of GRU decoders: a whole step is one call into C, with int8 matrices.
+
+The input gates of every word are computed once, so that a step only looks them up.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from heedful import kernels
+from heedful.attention import NO_HOOKS, Additive, AttentionOutput, Detail, Hooks, Memory
+from heedful.attention.dispatch import is_plain_additive
+from heedful.data.tokenizer import END, PAD, START
+from heedful.inference.engine import Engine, records_weights_only, sentence_of_rows
+from heedful.kernels import Int8Product
+from heedful.kernels.structs import RnnDecoder
+from heedful.layers.readout import Output
+from heedful.layers.recurrent_decoder import CROSS, RecurrentDecoder
+from heedful.layers.state import State
+from heedful.models.autoregressive import GreedyOutput, NextTokens
+from heedful.models.seq2seq import Seq2Seq
+from heedful.optional import not_none
+
+# in the order of the enums in kernels/csrc/rnn_decoder.c
+MODES = ("attend-first", "feed-context", "feed-attentional", "conditional", "feed-nothing")
+READ_OUTS = ("linear", "affine", "tanh", "deep")
+
+
+@dataclass(frozen=True, slots=True)
+class GruState(State):
+    """The state of a generation: memories are never selected, each row knows the sentence it attends to."""
+
+    sentence: Tensor = field(default_factory=lambda: torch.empty(0))  # (row,)
+
+    def select(self, rows: Tensor, sentences: Tensor | None = None, beam: int = 1) -> GruState:
+        del sentences, beam
+        return GruState(
+            self.memory,
+            hidden=tuple(h[rows] for h in self.hidden),
+            input_feed=None if self.input_feed is None else self.input_feed[rows],
+            position=self.position,
+            sentence=self.sentence[rows],
+        )
+
+
+def supports(model: Seq2Seq) -> bool:
+    """Return whether the engine can run a model: a one-layer GRU decoder with plain additive attention."""
+    decoder = model.decoder
+    if not isinstance(decoder, RecurrentDecoder) or decoder.attention is None or model.copying is not None:
+        return False
+    rnn, config = decoder.rnn, decoder.config
+    one_gru = (rnn.kind, len(rnn.layers), len(rnn.norms)) == ("gru", 1, 0) and not (config.combine or config.gate)
+    return (
+        one_gru
+        and is_plain_additive(decoder.attention)
+        and decoder.read_out.kind in READ_OUTS
+        and decoder.step_mode in MODES
+    )
+
+
+class GruEngine(Engine):
+    """Runs the models that `supports` accepts."""
+
+    def __init__(self, model: Seq2Seq) -> None:
+        super().__init__(model)
+        assert supports(model), "the engine does not support this decoder"
+        self.decoder = _CDecoder(model)
+
+    def top_next_tokens(
+        self, state: State, last: Int[Tensor, "row"], count: int, hooks: Hooks = NO_HOOKS
+    ) -> NextTokens:
+        library = kernels.library()
+        if library is None or not records_weights_only(hooks):
+            return super().top_next_tokens(state, last, count, hooks)
+        memory, rows, k = state.memory[CROSS], len(last), min(count, self.decoder.struct.vocabulary)
+        h, fed = _mutable_state(state)
+        sentence = state.sentence if isinstance(state, GruState) else sentence_of_rows(rows, len(memory.keep))
+        keys, values, keep = _contiguous(memory)
+        last = last.contiguous()
+        weights = h.new_empty(rows, 1, 1, keep.shape[1])
+        tokens, logp = last.new_empty(rows, k), h.new_empty(rows, k)
+        workspace = h.new_empty(rows * self.decoder.workspace_per_row)
+        library.heed_rnn_decoder_step(
+            self.decoder.address, last.data_ptr(), h.data_ptr(), fed.data_ptr(),
+            keys.data_ptr(), values.data_ptr(), keep.data_ptr(), keep.shape[1], sentence.data_ptr(),
+            weights.data_ptr(), rows, k, tokens.data_ptr(), logp.data_ptr(), workspace.data_ptr(), PAD, START,
+        )  # fmt: skip
+        feed = fed if self.decoder.feeds else state.input_feed
+        after = GruState(state.memory, hidden=(h,), input_feed=feed, position=state.position + 1, sentence=sentence)
+        record = hooks.detail_at(CROSS) is not Detail.NONE
+        return NextTokens(tokens, logp, after, {CROSS: AttentionOutput(weights=weights if record else None)})
+
+    def generate_greedy(self, state: State, max_length: int, hooks: Hooks = NO_HOOKS) -> GreedyOutput | None:
+        library = kernels.library()
+        if library is None or not records_weights_only(hooks):
+            return None
+        h, fed = _mutable_state(state)
+        keys, values, keep = _contiguous(state.memory[CROSS])
+        n_keys, record = keep.shape[1], hooks.detail_at(CROSS) is not Detail.NONE
+        weights = h.new_empty(max_length if record else 1, 1, n_keys)
+        tokens, logp = torch.empty(max_length, dtype=torch.long), h.new_empty(max_length)
+        workspace = h.new_empty(self.decoder.workspace_per_row)
+        steps = library.heed_rnn_decoder_greedy(
+            self.decoder.address, self.start_token, END, max_length, h.data_ptr(), fed.data_ptr(),
+            keys.data_ptr(), values.data_ptr(), keep.data_ptr(), n_keys, weights.data_ptr(),
+            n_keys if record else 0, tokens.data_ptr(), logp.data_ptr(), workspace.data_ptr(), PAD, START,
+        )  # fmt: skip
+        attentions = {CROSS: weights[:steps]} if record else {}
+        return GreedyOutput(tokens[:steps].tolist(), logp[:steps].tolist(), attentions)
+
+
+def _mutable_state(state: State) -> tuple[Tensor, Tensor]:
+    """Return copies of the hidden state and of what is fed into the next step, for C to update in place."""
+    h = state.hidden[0].clone()
+    return h, h.new_empty(0) if state.input_feed is None else state.input_feed.clone()
+
+
+def _contiguous(memory: Memory) -> tuple[Tensor, Tensor, Tensor]:
+    return memory.keys.contiguous(), memory.values.contiguous(), memory.keep.contiguous()
+
+
+class _CDecoder:
+    """A decoder as a C struct, and the tensors that it points to."""
+
+    @torch.no_grad()
+    def __init__(self, model: Seq2Seq) -> None:
+        decoder = model.decoder
+        assert isinstance(decoder, RecurrentDecoder)
+        score, read_out, mode = not_none(decoder.attention).score, decoder.read_out, not_none(decoder.step_mode)
+        assert isinstance(score, Additive)
+        input_weight, hidden_weight, input_bias, hidden_bias = decoder.rnn.layers[0].all_weights[0]
+        embedding, v = decoder.embedding.weight.detach().contiguous(), score.v.detach().contiguous()
+        vocabulary, word = embedding.shape
+        input_gates = nn.functional.linear(embedding, input_weight[:, :word], input_bias).contiguous()
+        output = read_out.output
+        assert isinstance(output, Output)
+        matrices: dict[str, Int8Product] = {
+            "w_hidden": Int8Product(hidden_weight, hidden_bias),
+            "w_query": Int8Product(score.query.weight),
+            "w_output": Int8Product(output.weight, output.bias),
+        }
+        if mode == "conditional":
+            second_input, second_hidden, second_input_bias, second_hidden_bias = decoder.second_gru.all_weights[0]
+            matrices["w_fed"] = Int8Product(second_input, second_input_bias)
+            matrices["w_hidden2"] = Int8Product(second_hidden, second_hidden_bias)
+        elif mode != "feed-nothing":
+            matrices["w_fed"] = Int8Product(input_weight[:, word:])
+        if read_out.kind != "linear":
+            matrices["w_readout"] = Int8Product(read_out.projection.weight, read_out.projection.bias)
+        hidden, context = hidden_weight.shape[1], decoder.context_width
+        self.struct = RnnDecoder(
+            mode=MODES.index(mode),
+            readout=READ_OUTS.index(read_out.kind),
+            hidden=hidden,
+            attention_hidden=len(v),
+            context_width=context,
+            fed_width=matrices["w_fed"].shape[1] if "w_fed" in matrices else 0,
+            feature_width=output.width,
+            embedding_width=word,
+            vocabulary=vocabulary,
+            input_gates=input_gates.data_ptr(),
+            embedding=embedding.data_ptr(),
+            v=v.data_ptr(),
+            **{name: matrix.matrix for name, matrix in matrices.items()},
+        )
+        self.address = ctypes.addressof(self.struct)
+        self.pointees = (input_gates, embedding, v, matrices)  # must live as long as the struct
+        self.feeds = mode in ("feed-context", "feed-attentional")
+        # three times the gates, the new state, query, context, joined read-out input, features, logits, int8 inputs
+        int8_bytes = max(matrix.shape[1] for matrix in matrices.values())
+        self.workspace_per_row = (
+            9 * hidden + hidden + len(v) + context + (hidden + context + word) + output.width + vocabulary
+            + int8_bytes // 4 + 4
+        )  # fmt: skip

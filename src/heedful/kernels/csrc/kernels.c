@@ -1,0 +1,30 @@
+/* C kernels for what torch does slowly on a CPU: the loops between matrix products, each in one pass.
+ *
+ * Plain C called through ctypes. The Python modules of this room compute the same with torch, and the tests compare
+ * the two. Loops are written so that the compiler vectorizes them; hatch_build.py compiles this file, which includes
+ * all others, once per processor level, and loader.py loads the best build that this processor can run. Threads are
+ * torch's own OpenMP threads, so torch.set_num_threads holds here too.
+ */
+#include "common.h"
+
+/* What this processor supports: 4 (AVX-512 with VNNI), 3 (AVX2) or 0. The levels are those of hatch_build.py. */
+int heed_cpu_level(void) {
+#ifdef __x86_64__
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+    return 4;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return 3;
+#endif
+  return 0;
+}
+
+#include "cross_entropy.c"
+#include "dropout.c"
+#include "attention.c"
+#include "cells.c"
+#include "int8.c"
+#include "top_k.c"
+#include "rnn_decoder.c"
+#include "transformer.c"
+#include "history_attention.c"

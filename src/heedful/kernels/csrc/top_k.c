@@ -1,0 +1,44 @@
+/* The k most likely words of each row of logits. */
+#include "common.h"
+
+static float log_sum_exp(const float *x, i64 vocab) {
+  float max = x[0], sum = 0.0f;
+  for (i64 j = 1; j < vocab; j++) max = x[j] > max ? x[j] : max;
+  for (i64 j = 0; j < vocab; j++) sum += fast_exp(x[j] - max);
+  return max + logf(sum);
+}
+
+static float maximum(const float *x, i64 count) {
+  float max = x[0];
+  for (i64 j = 1; j < count; j++) max = x[j] > max ? x[j] : max;
+  return max;
+}
+
+/* Write the k most likely words of each row and their log-probabilities, most likely first; on a tie the first word
+ * wins. Blocks without a candidate are skipped by their maximum, which vectorizes. */
+void heed_top_k(const float *x, i64 rows, i64 vocab, i64 k, i64 *words, float *logp) {
+  const i64 block = 64;
+#pragma omp parallel for schedule(static) if (rows * vocab > 100000)
+  for (i64 r = 0; r < rows; r++) {
+    const float *row = x + r * vocab;
+    i64 *best_words = words + r * k, count_found = 0;
+    float *best = logp + r * k;
+    for (i64 first = 0; first < vocab; first += block) {
+      const i64 count = vocab - first < block ? vocab - first : block;
+      if (count_found == k && !(maximum(row + first, count) > best[k - 1])) continue;
+      for (i64 j = first; j < first + count; j++) {
+        if (count_found == k && !(row[j] > best[k - 1])) continue;
+        i64 place = count_found < k ? count_found++ : k - 1;
+        while (place > 0 && row[j] > best[place - 1]) {
+          best[place] = best[place - 1];
+          best_words[place] = best_words[place - 1];
+          place--;
+        }
+        best[place] = row[j];
+        best_words[place] = j;
+      }
+    }
+    const float lse = log_sum_exp(row, vocab);
+    for (i64 i = 0; i < k; i++) best[i] -= lse;
+  }
+}

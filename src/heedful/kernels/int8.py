@@ -1,0 +1,77 @@
+"""Linear layers and GRUs with int8 weights."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.kernels import loader
+from heedful.kernels.guards import accepts
+from heedful.kernels.structs import Int8Matrix
+
+
+class Int8Product:
+    """`x W' + b` with W in int8, one scale per row; x is quantized row by row as it comes.
+
+    Quantization is symmetric: an entry is a whole number from -127 to 127 times the largest magnitude of its row
+    over 127. Without the C kernels the same whole numbers are multiplied in float32.
+    """
+
+    def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, "out"] | None = None) -> None:
+        weight = weight.detach().float()
+        self.shape = weight.shape
+        self.bias = None if bias is None else bias.detach().float().contiguous()
+        self.scales = (weight.abs().amax(dim=1) / 127.0).clamp_min(1e-12)
+        quantized = (weight / self.scales[:, None]).round().to(torch.int8).contiguous()
+        self.row_sums = quantized.to(torch.int32).sum(dim=1, dtype=torch.int32)
+        library = loader.library()
+        self.matrix: Int8Matrix | None = None
+        self.quantized: Tensor | None = None  # in float32, without the kernels
+        if library is None:
+            self.quantized = quantized.float()
+            return
+        n, k = quantized.shape
+        self.packed = torch.empty(-(-n // 16) * -(-k // 4) * 64, dtype=torch.int8)
+        library.heed_pack_int8(quantized.data_ptr(), n, k, self.packed.data_ptr())
+        parts = (self.packed, self.row_sums, self.scales)
+        bias_address = None if self.bias is None else self.bias.data_ptr()
+        self.matrix = Int8Matrix(*(t.data_ptr() for t in parts), bias_address, n, k)
+        self.address = ctypes.addressof(self.matrix)
+
+    def __call__(self, x: Float[Tensor, "row in"], out: Tensor | None = None) -> Float[Tensor, "row out"]:
+        (n, k), rows = self.shape, len(x)
+        y = x.new_empty(rows, n) if out is None else out
+        library = loader.library()
+        if library is not None and self.matrix is not None:
+            x = x.contiguous()
+            workspace = torch.empty(rows * (k + 8), dtype=torch.uint8)
+            library.heed_int8_linear(self.address, x.data_ptr(), y.data_ptr(), workspace.data_ptr(), rows)
+            return y
+        assert self.quantized is not None
+        x_scale = x.abs().amax(dim=1, keepdim=True) / 127.0
+        x_scale = torch.where(x_scale > 0, x_scale, 1.0)
+        torch.mm((x * (1.0 / x_scale)).round(), self.quantized.T, out=y)
+        y.mul_(x_scale).mul_(self.scales)
+        return y if self.bias is None else y.add_(self.bias)
+
+
+def int8_gru_sequence(
+    gi: Float[Tensor, "word gates"], sizes: Sequence[int], hidden: Int8Product, reverse: bool
+) -> Float[Tensor, "word hidden"] | None:
+    """Return all states of a GRU over packed sentences (`fused/packed_gru.py`) by one call; None without kernels."""
+    library = loader.library()
+    if library is None or hidden.matrix is None or not accepts(gi):
+        return None
+    gi, n = gi.contiguous(), hidden.shape[1]
+    out = gi.new_empty(len(gi), n)
+    counts = torch.tensor(sizes)
+    workspace = gi.new_empty(sizes[0] * (7 * n + n // 4 + 4))
+    library.heed_gru_sequence(
+        hidden.address, gi.data_ptr(), counts.data_ptr(), len(sizes), int(reverse), out.data_ptr(),
+        workspace.data_ptr(), sizes[0], n,
+    )  # fmt: skip
+    return out

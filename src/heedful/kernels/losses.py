@@ -1,0 +1,84 @@
+"""Cross-entropy with its gradient, and the most likely words: one pass over the logits each.
+
+The functions of this room run in C where the kernels are loaded and accept the tensors, else in torch; the tests hold
+both equal.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from heedful.kernels import loader
+from heedful.kernels.guards import accepts
+
+
+def cross_entropy(
+    logits: Float[Tensor, "n vocab"], targets: Int[Tensor, "n"], smoothing: float
+) -> tuple[Float[Tensor, "n"], Float[Tensor, "n"]]:
+    """Return `F.cross_entropy(logits, targets, label_smoothing=smoothing)` per row, and the same without smoothing.
+
+    In place, `logits` becomes the gradient of the sum of the (smoothed) losses.
+    """
+    library = loader.library()
+    if library is not None and accepts(logits):
+        loss, nll = logits.new_empty(2, len(logits))
+        library.heed_cross_entropy(
+            logits.data_ptr(), targets.data_ptr(), *logits.shape, smoothing, loss.data_ptr(), nll.data_ptr()
+        )
+        return loss, nll
+    logp = logits.log_softmax(dim=-1)
+    nll = -logp.gather(-1, targets[:, None]).squeeze(-1)
+    loss = (1.0 - smoothing) * nll - smoothing * logp.mean(dim=-1)
+    torch.exp(logp, out=logits).sub_(smoothing / logits.shape[-1])
+    logits[torch.arange(len(targets)), targets] -= 1.0 - smoothing
+    return loss, nll
+
+
+def rdrop_cross_entropy(
+    first: Float[Tensor, "n vocab"],
+    second: Float[Tensor, "n vocab"],
+    targets: Int[Tensor, "n"],
+    smoothing: float,
+    rdrop: float,
+) -> tuple[Float[Tensor, "n"], Float[Tensor, "n"]]:
+    """Return the R-Drop loss of two forward passes per row, and the mean negative log-likelihood of the targets.
+
+    The loss is the mean of both `cross_entropy` plus `rdrop / 4 (KL(p|q) + KL(q|p))` (Liang 2021, eq. 4, halved).
+    In place, both logits become the gradients of the sum of the losses.
+    """
+    library = loader.library()
+    if library is not None and accepts(first, second):
+        loss, nll = first.new_empty(2, len(first))
+        library.heed_rdrop_cross_entropy(
+            *(x.data_ptr() for x in (first, second, targets)),
+            *first.shape,
+            smoothing,
+            rdrop,
+            loss.data_ptr(),
+            nll.data_ptr(),
+        )
+        return loss, nll
+    p, q = first.log_softmax(dim=-1), second.log_softmax(dim=-1)
+    log_ratio = p - q
+    p.exp_()
+    q.exp_()
+    losses, nlls = zip(*(cross_entropy(logits, targets, smoothing) for logits in (first, second)), strict=True)
+    kl_pq, negative_kl_qp = ((x * log_ratio).sum(dim=-1, keepdim=True) for x in (p, q))
+    first.mul_(0.5).add_(p * (log_ratio - kl_pq) + p - q, alpha=rdrop / 4)
+    second.mul_(0.5).add_(q * (negative_kl_qp - log_ratio) + q - p, alpha=rdrop / 4)
+    loss = (losses[0] + losses[1]) / 2 + rdrop / 4 * (kl_pq - negative_kl_qp).squeeze(-1)
+    return loss, (nlls[0] + nlls[1]) / 2
+
+
+def top_k(logits: Float[Tensor, "row vocab"], k: int) -> tuple[Float[Tensor, "row k"], Int[Tensor, "row k"]]:
+    """Return `logits.log_softmax(-1).topk(k)`: most likely first; on a tie the first word wins."""
+    library = loader.library()
+    if library is not None and accepts(logits):
+        logits = logits.contiguous()
+        words = torch.empty(len(logits), k, dtype=torch.long)
+        logp = logits.new_empty(len(logits), k)
+        library.heed_top_k(logits.data_ptr(), *logits.shape, k, words.data_ptr(), logp.data_ptr())
+        return logp, words
+    return logits.log_softmax(dim=-1).topk(k)

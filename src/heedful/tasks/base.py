@@ -1,0 +1,171 @@
+"""The types that tasks and their callers share: the task interface, loaded models, requests and results.
+
+Verbs such as `train`, `evaluate` and `trace` use a `Task` and know nothing of words, images or ratings. A new task
+is a package with a `Task` in it and a line in `tasks/registry.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from torch import nn
+
+from heedful.config import DecodingOptions, ModelConfig, Recipe
+from heedful.errors import DataError
+from heedful.metrics import Comparison, Metric
+from heedful.tasks.probes import MeasureAdapter
+from heedful.trace.replay import Parameters, Replay
+from heedful.trace.schema import Edit, Gold, ModelInfo, Trace, TraceDetail
+from heedful.training.types import Callbacks, Trainable
+
+WEIGHTS = "model.safetensors"
+
+
+class Assets(Protocol):
+    """The files of a model folder beside recipe, weights and card: vocabularies, labels, a catalog."""
+
+    def save(self, folder: Path) -> None: ...
+    def sizes(self) -> dict[str, int]: ...  # for the card
+
+
+A = TypeVar("A")
+M = TypeVar("M")
+
+
+class LoadedModel(NamedTuple, Generic[A, M]):
+    """A model folder in memory, ready for inference."""
+
+    name: str
+    recipe: Recipe
+    assets: A
+    model: M
+    card: Mapping[str, Any]
+    path: Path
+
+    def sha256(self) -> str:
+        """Return the hash of the weights file."""
+        return hash_weights(self.path)
+
+    def describe(self) -> ModelInfo:
+        """Return the model's entry in a trace."""
+        assert isinstance(self.model, nn.Module)
+        return ModelInfo(
+            name=self.name,
+            task=self.recipe.task.kind,
+            settings=self.recipe.model.model_dump(),
+            parameters=sum(weight.numel() for weight in self.model.parameters()),
+            sha256=self.sha256(),
+        )
+
+
+def hash_weights(folder: Path) -> str:
+    """Return the SHA-256 of a folder's weights file."""
+    return hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
+
+
+def refuse_decoding(loaded: LoadedModel[Any, Any], options: DecodingOptions) -> None:
+    """Raise an error if decoding options are given to a model that generates no text."""
+    if options != loaded.recipe.decoding.model_copy(update={"n_best": 1}):
+        task = loaded.recipe.task.kind
+        raise DataError(f"--beam, --sample, --seed: {loaded.name} was trained to {task} and generates no text")
+
+
+def keep_initialization(_: nn.Module) -> Sequence[str]:
+    """Leave a new model as it was built."""
+    return ()
+
+
+class TrainingSetup(NamedTuple):
+    """What a training needs beside the model: data, assets, and lines for the log."""
+
+    task: Trainable[Any, Any]
+    assets: Assets
+    summary: Sequence[str]  # joined into the first line of the log
+    notes: Sequence[str] = ()  # one line each
+    initialize: Callable[[Any], Sequence[str]] = keep_initialization  # changes a new model; returns lines for the log
+
+
+class EvaluationRequest(NamedTuple):
+    """The options of `heedful evaluate`."""
+
+    data: Sequence[str] = ()
+    split: str = "test"
+    metrics: Sequence[str] = ()
+    decoding: DecodingOptions = DecodingOptions()  # overrides the recipe's
+    int8: bool = False
+    threads: int = 0  # 0: one per processor
+    gallery: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRequest:
+    """What to trace: an input, and optionally an output to force, gold links, and edits."""
+
+    text: str  # a line, an image's file name, or `user:ID`
+    detail: TraceDetail = "steps"
+    target: str | None = None  # generated whatever the model would choose
+    reference: str | None = None
+    gold: Gold | None = None
+    edits: Sequence[Edit] = ()
+    parent: Trace | None = None  # the unedited trace
+    seed: int = 1
+    with_counterfactuals: bool = False
+
+
+class Table(NamedTuple):
+    """Rows of text under their column heads."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+class EvaluationResult(Protocol):
+    """The metrics of one model on one set of items."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def items(self) -> int: ...
+    @property
+    def unit(self) -> str: ...  # what the items are: "pairs", "users"
+    @property
+    def metrics(self) -> Sequence[Metric]: ...
+    def tables(self) -> Sequence[Table]: ...
+    def to_dict(self) -> dict[str, Any]: ...  # for JSON
+    def compare_to(self, other: Any) -> Comparison: ...
+
+
+class Variant(NamedTuple):
+    """A row of `heedful compare`: its name, and the overrides of the recipe that make it."""
+
+    name: str
+    overrides: tuple[str, ...]
+
+
+UNIFORM_WEIGHTS = Variant("baseline: uniform weights", ("model.attention.placement=uniform",))
+
+
+class Task(Protocol):
+    """The interface of a task: everything that differs between translating, captioning, classifying and so on."""
+
+    files: tuple[str, ...]  # the assets' files in a model folder
+    adapter: MeasureAdapter
+    replay_class: Callable[[Trace, Parameters], Replay]
+    api_class: Callable[[Any], Any]  # a subclass of `tasks.api.Model`
+
+    def load_assets(self, folder: Path) -> Assets: ...
+    def build(self, recipe: Recipe, assets: Any) -> nn.Module: ...
+
+    def setup_training(self, recipe: Recipe, base: Path, assets: Any | None, callbacks: Callbacks) -> TrainingSetup:
+        """Open the data and learn the assets; a resumed run passes those it began with."""
+
+    def has_test_data(self, recipe: Recipe, base: Path) -> bool: ...
+    def evaluate(self, folders: Sequence[Path], request: EvaluationRequest) -> EvaluationResult: ...
+    def trace(self, loaded: Any, request: TraceRequest, decoding: DecodingOptions) -> Trace: ...
+
+    def baselines(self, model: ModelConfig) -> list[Variant]:
+        """Return the variants without attention that `heedful compare` adds."""

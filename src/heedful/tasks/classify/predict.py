@@ -1,0 +1,92 @@
+"""Classify lines of text: the label, its probability, and the attention weight of each word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heedful.attention import NO_HOOKS, Detail, Hooks
+from heedful.data.tokenizer import END, UNK
+from heedful.models.classifier import ClassifierOutput
+from heedful.parallel import available_cpus
+from heedful.tasks.classify.assets import LoadedClassifier
+from heedful.tasks.classify.score import run_classifier
+from heedful.tasks.limits import Log, OnTooLong, inference_limits, limit_lines, warn
+from heedful.trace.schema import NO_WORD, fold_words
+
+
+class Classification(NamedTuple):
+    """The label of one line; `weights` are those of its words, mean over heads."""
+
+    text: str
+    label: str
+    p: float
+    probabilities: dict[str, float]
+    words: list[str]
+    weights: list[float] | None  # None for a model without attention
+    unknown: int  # tokens outside the vocabulary
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything for JSON."""
+        return self._asdict()
+
+
+def classify_lines(
+    loaded: LoadedClassifier,
+    lines: Sequence[str],
+    *,
+    weights: bool = False,
+    threads: int = 0,
+    first: int = 1,
+    log: Log = warn,
+    on_too_long: OnTooLong = "cut",
+) -> list[Classification | None]:
+    """Return the classification of each line; None for a blank one. `first` numbers the lines in messages.
+
+    A warning is logged for a line without a single known word.
+    """
+    tokenizer, max_tokens = loaded.assets.source, inference_limits([loaded.recipe]).max_source
+    lines = limit_lines(lines, tokenizer, max_tokens, on_too_long, first, log)
+    filled = [i for i, line in enumerate(lines) if line.strip()]
+    ids = tokenizer.encode_all([lines[i] for i in filled])
+    for i, row in zip(filled, ids, strict=True):
+        if all(token in (UNK, END) for token in row):
+            log(f'line {first + i} ("{lines[i][:20]}"): the model knows none of its words; its label is a guess')
+    has_attention = loaded.model.alignment_site is not None
+    hooks = Hooks(Detail.WEIGHTS, loaded.model.pooling_sites) if weights and has_attention else NO_HOOKS
+    results: list[Classification | None] = [None] * len(lines)
+
+    def collect(rows: Sequence[int], output: ClassifierOutput) -> None:
+        probabilities = output.logits.double().softmax(dim=-1).tolist()
+        by_position = output.weights if hooks is not NO_HOOKS else None
+        for at, row in enumerate(rows):
+            token_weights = None if by_position is None else by_position[at].double()[: len(ids[row])].numpy()
+            line = lines[filled[row]]
+            results[filled[row]] = _classification(loaded, line, ids[row], probabilities[at], token_weights)
+
+    run_classifier(loaded.model, ids, collect, hooks, threads or available_cpus())
+    return results
+
+
+def _classification(
+    loaded: LoadedClassifier,
+    line: str,
+    ids: Sequence[int],
+    probabilities: Sequence[float],
+    token_weights: np.ndarray | None,
+) -> Classification:
+    names = loaded.assets.labels.names
+    best = max(range(len(probabilities)), key=lambda i: probabilities[i])
+    word_ids = loaded.assets.source.word_ids(ids)
+    weights = None if token_weights is None else fold_words(token_weights[None], word_ids, [0])[0].tolist()
+    return Classification(
+        line,
+        names[best],
+        probabilities[best],
+        dict(zip(names, probabilities, strict=True)),
+        line.split()[: max(word_ids, default=NO_WORD) + 1],
+        weights,
+        sum(token == UNK for token in ids),
+    )

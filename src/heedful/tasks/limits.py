@@ -1,0 +1,62 @@
+"""Length limits at inference: what happens to input lines with more tokens than a model reads."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from heedful.config import DataConfig, Recipe
+from heedful.data.tokenizer import Tokenizer
+from heedful.errors import DataError
+
+MIN_LIMIT = 1_000  # tokens that are read even by models trained on shorter lines
+OnTooLong = Literal["cut", "skip", "error"]
+Log = Callable[[str], None]
+
+
+def inference_limits(recipes: Sequence[Recipe]) -> DataConfig:
+    """Return the lengths that all models of an ensemble can read, with the other data settings of the first."""
+    source = min(_max_source(recipe) for recipe in recipes)
+    target = min(max(recipe.data.max_target, MIN_LIMIT) for recipe in recipes)
+    return recipes[0].data.model_copy(update={"max_source": source, "max_target": target})
+
+
+def _max_source(recipe: Recipe) -> int:
+    encoder, limit = recipe.model.encoder, max(recipe.data.max_source, MIN_LIMIT)
+    has_table = encoder.kind in ("conv", "transformer") and encoder.positions == "learned"
+    return min(limit, encoder.max_positions - 1) if has_table else limit  # one position is the end token's
+
+
+def warn(text: str) -> None:
+    """Print a warning to stderr."""
+    print(f"warning: {text}", file=sys.stderr)
+
+
+def limit_lines(
+    lines: Sequence[str],
+    tokenizer: Tokenizer,
+    max_tokens: int,
+    on_too_long: OnTooLong = "cut",
+    first: int = 1,
+    log: Log = warn,
+) -> list[str]:
+    """Return the lines, those with more than `max_tokens` cut, replaced by a blank line, or refused.
+
+    One line of 100,000 words would delay all others or exhaust memory. `first` is the number of the first line in
+    messages.
+    """
+    limited = []
+    for number, line in enumerate(lines, first):
+        # at most four tokens (bytes) per character, so short lines need no counting
+        count = len(tokenizer.encode(line)) - 1 if 4 * len(line) >= max_tokens else 0
+        if count <= max_tokens:
+            limited.append(line)
+            continue
+        message = f'line {number} ("{line[:20]}…") has {count:,} tokens, more than the {max_tokens:,} that are read'
+        if on_too_long == "error":
+            raise DataError(f"{message}; --on-too-long cut or skip processes the other lines")
+        cut = on_too_long == "cut"
+        log(f"{message}: {f'cut to the first {max_tokens:,}' if cut else 'skipped'}")
+        limited.append(tokenizer.truncate(line, max_tokens) if cut else "")
+    return limited

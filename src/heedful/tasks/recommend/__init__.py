@@ -1,0 +1,1 @@
+"""Recommendation from a user's history."""

@@ -1,0 +1,129 @@
+"""Recommend items for a history, with the items of the history that contributed most to each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from heedful.attention import Detail, Hooks
+from heedful.data.histories import Ints
+from heedful.errors import DataError
+from heedful.models import Popularity
+from heedful.tasks.recommend.assets import LoadedRecommender
+from heedful.tasks.recommend.score import score_items
+
+Numbers = npt.NDArray[np.float64]
+
+
+class Reason(NamedTuple):
+    """An item of the history: its attention weight, and the recommended item's score with it minus without it."""
+
+    item: int
+    title: str
+    weight: float
+    effect: float
+
+
+class Recommendation(NamedTuple):
+    """A recommended item, its score, and the items of the history that raised it most."""
+
+    item: int
+    title: str
+    score: float
+    reasons: Sequence[Reason]
+
+
+def find_history(loaded: LoadedRecommender, user: str | None, titles: Sequence[str] = ()) -> Ints:
+    """Return the item numbers of a known user's history, or those of the given titles or ids."""
+    catalog = loaded.assets
+    if user is not None and titles:
+        raise DataError("give --user or --items, not both: a known user has a history")
+    if user is not None:
+        history = catalog.histories.items_of(catalog.find_user(user))
+        if not len(history):
+            raise DataError(f"user {user} has no history to recommend from")
+        return history
+    errors, items = [], []
+    for title in titles:
+        try:
+            items.append(catalog.find_item(title))
+        except DataError as error:
+            errors.append(str(error))
+    if errors:
+        raise DataError("\n".join(errors))
+    if not items:
+        raise DataError('no history: give --user ID, or --items "Title A; Title B"')
+    return np.array(list(dict.fromkeys(items)), dtype=np.int64)
+
+
+def top_items(loaded: LoadedRecommender, history: Ints, top: int) -> list[tuple[int, float]]:
+    """Return the items with the highest scores that are not in the history; ties in the catalog's order."""
+    candidates = np.setdiff1d(np.arange(len(loaded.assets.items)), history)
+    if not len(candidates):
+        raise DataError("every item is in the history: nothing is left to recommend")
+    scores = score_items(loaded.model, [history], [candidates])
+    order = np.argsort(-scores, kind="stable")[:top]
+    return [(int(candidates[at]), float(scores[at])) for at in order]
+
+
+class HistoryWeights(NamedTuple):
+    """For one recommended item: the weight of every history item, and its contribution to the score."""
+
+    weights: Numbers
+    contributions: Numbers
+
+
+@torch.inference_mode()
+def weigh_history(loaded: LoadedRecommender, history: Ints, items: Sequence[int]) -> list[HistoryWeights]:
+    """Return how the model weighs a history for each item, mean over heads; zeros for a popularity count."""
+    model = loaded.model
+    if isinstance(model, Popularity):
+        zeros = np.zeros(len(history))
+        return [HistoryWeights(zeros, zeros) for _ in items]
+    hooks = Hooks(Detail.WEIGHTS, frozenset({model.alignment_site}))
+    output = model.score_items(torch.from_numpy(history), torch.tensor(list(items)), hooks)
+    by_head = output.attentions[model.alignment_site].weights
+    assert by_head is not None
+    weights = by_head[0].mean(dim=1)
+    additive = model.attention is None or model.attention.heads is None  # an output projection mixes heads
+    contributions = weights * (output.query @ output.values.T) if additive else weights
+    rows = zip(weights.double().numpy(), contributions.double().numpy(), strict=True)
+    return [HistoryWeights(*row) for row in rows]
+
+
+def leave_one_out(loaded: LoadedRecommender, history: Ints, item: int, positions: Sequence[int]) -> list[float]:
+    """Return the item's score minus its score without a history item, for each of these positions."""
+    shorter = [np.delete(history, position) for position in positions]
+    target = np.array([item], dtype=np.int64)
+    full, *rest = score_items(loaded.model, [history, *shorter], [target] * (1 + len(positions))).tolist()
+    return [full - score for score in rest]
+
+
+def find_reasons(
+    loaded: LoadedRecommender, history: Ints, item: int, weighed: HistoryWeights, limit: int
+) -> list[Reason]:
+    """Return the history items that raise an item's score, the largest contribution first."""
+    if isinstance(loaded.model, Popularity):
+        return []
+    order = np.argsort(-weighed.contributions, kind="stable").tolist()
+    positions = [at for at in order if history[at] != item and weighed.contributions[at] > 0][:limit]
+    effects = leave_one_out(loaded, history, item, positions)
+    return [
+        Reason(int(history[at]), loaded.assets.name(int(history[at])), float(weighed.weights[at]), effect)
+        for at, effect in zip(positions, effects, strict=True)
+        if effect > 0
+    ]
+
+
+def recommend(loaded: LoadedRecommender, history: Ints, top: int = 10, n_reasons: int = 3) -> list[Recommendation]:
+    """Return the best items for a history, each with its reasons."""
+    best = top_items(loaded, history, top)
+    weights = weigh_history(loaded, history, [item for item, _ in best])
+    return [
+        Recommendation(item, loaded.assets.name(item), score, find_reasons(loaded, history, item, weighed, n_reasons))
+        for (item, score), weighed in zip(best, weights, strict=True)
+    ]

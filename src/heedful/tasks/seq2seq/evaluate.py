@@ -1,0 +1,141 @@
+"""`heedful evaluate` of sequence-to-sequence models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from heedful.config import DecodingOptions, load_recipe
+from heedful.data.batch import collate
+from heedful.data.corpus import open_corpus
+from heedful.data.pairs import TextPair, read_pairs
+from heedful.decoding import force_decode
+from heedful.errors import DataError
+from heedful.metrics import (
+    Comparison,
+    LengthBucket,
+    Metric,
+    RecallBin,
+    check_metric_names,
+    evaluate,
+    metric_by_length,
+    paired_bootstrap,
+    perplexity,
+    primary_metric,
+    recall_by_position,
+)
+from heedful.tasks.base import EvaluationRequest, Table
+from heedful.tasks.model_folder import RECIPE
+from heedful.tasks.seq2seq.predict import Predictor, generate_texts, load_predictor
+from heedful.tasks.splits import choose_split, open_splits
+
+ROWS = 50  # pairs per batch
+DEFAULT_METRICS = {
+    "translate": ("bleu", "chrf", "ter", "exact"),
+    "summarize": ("rouge", "exact"),
+    "reply": ("bleu", "chrf", "exact"),
+    "transduce": ("line-error", "symbol-error", "exact"),
+}
+
+
+class Seq2SeqEvaluation(NamedTuple):
+    """The metrics of a model on some pairs, by source length and by position in the reference."""
+
+    name: str
+    task: str
+    metrics: list[Metric]
+    lengths: list[LengthBucket]
+    positions: list[RecallBin]
+    outputs: list[str]
+    references: list[str]
+    unit: str = "pairs"
+    main: str = "bleu"  # the metric of comparisons
+
+    @property
+    def items(self) -> int:
+        return len(self.outputs)
+
+    def tables(self) -> list[Table]:
+        """Return quality by source length, and recall by position in the reference."""
+        lengths = [
+            (f"{b.low}-{'' if b.high is None else b.high}", str(b.items), f"{b.metric.value:.2f}") for b in self.lengths
+        ]
+        positions = [(f"{p.low:.0%}-{p.high:.0%}", str(p.words), f"{p.recall:.1f} %") for p in self.positions]
+        return [
+            Table(("source words", "sentences", self.lengths[0].metric.name), lengths),
+            Table(("part of the reference", "words", "found in the output"), positions),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything for JSON."""
+        return {
+            "metrics": [m.to_dict() for m in self.metrics],
+            "by_source_length": [{**b._asdict(), "metric": b.metric.to_dict()} for b in self.lengths],
+            "by_position": [p._asdict() for p in self.positions],
+        }
+
+    def compare_to(self, other: Seq2SeqEvaluation) -> Comparison:
+        """Compare two models by a paired bootstrap over the main metric."""
+        return paired_bootstrap(self.outputs, other.outputs, self.references, metric=self.main)
+
+
+def evaluate_models(folders: Sequence[Path], request: EvaluationRequest) -> Seq2SeqEvaluation:
+    """Evaluate one model or an ensemble on the requested data."""
+    check_metric_names(request.metrics)
+    if request.gallery is not None:
+        raise DataError("--gallery is for captions: it shows images")
+    predictor = load_predictor(folders, request.int8, request.threads)
+    decoding = predictor.decoding.override(request.decoding)
+    pairs = evaluation_pairs(folders[0], request.data, request.split)
+    return evaluate_pairs(predictor, pairs, decoding, request.metrics)
+
+
+def evaluation_pairs(model: Path, files: Sequence[str], split: str) -> list[TextPair]:
+    """Return the pairs of the given files, or of a split of the model's recipe."""
+    if len(files) > 2:
+        raise DataError(f"--data: expected one TSV or JSONL file, or a source and a target file, got {len(files)}")
+    if files:
+        return read_pairs(files, Path.cwd())
+    splits = open_splits(load_recipe(model / RECIPE).recipe, Path())
+    return list(choose_split(splits, split, str(model)))
+
+
+def evaluate_pairs(
+    predictor: Predictor, pairs: Sequence[TextPair], decoding: DecodingOptions, metrics: Sequence[str] = ()
+) -> Seq2SeqEvaluation:
+    """Generate an output for every source and compare it with its reference."""
+    sources, references = [p.source for p in pairs], [p.target for p in pairs]
+    likelihood = reference_perplexity(predictor, pairs)  # fast, so that it refuses bad data early
+    policy = predictor.limits.on_too_long
+    outputs = [best[0] for best in generate_texts(predictor, sources, decoding, on_too_long=policy)]
+    names = list(metrics) or list(DEFAULT_METRICS[predictor.task])
+    if not metrics and "bleu" in names and predictor.assets.target.lowercases:
+        names.insert(0, "bleu-lc")  # `bleu` counts every capital as an error of a lowercasing model
+    main = primary_metric(names)
+    lengths = [len(source.split()) for source in sources]
+    return Seq2SeqEvaluation(
+        predictor.name,
+        predictor.task,
+        [*evaluate(names, outputs, references), likelihood],
+        metric_by_length(lengths, outputs, references, metric=main),
+        recall_by_position(outputs, references),
+        outputs,
+        references,
+        main=main,
+    )
+
+
+@torch.inference_mode()
+def reference_perplexity(predictor: Predictor, pairs: Sequence[TextPair]) -> Metric:
+    """Return the perplexity of the references; the end token counts."""
+    corpus = open_corpus(list(pairs), predictor.assets.source, predictor.assets.target, predictor.limits)
+    total, count = 0.0, 0
+    for first in range(0, len(corpus), ROWS):
+        batch = collate([corpus[row] for row in range(first, min(first + ROWS, len(corpus)))])
+        for hypothesis in force_decode(predictor.model, batch):
+            total += hypothesis.logp
+            count += len(hypothesis.tokens)
+    return perplexity(total, count)

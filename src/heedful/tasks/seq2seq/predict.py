@@ -1,0 +1,184 @@
+"""Generate text with one trained model or an ensemble."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from heedful.attention import NO_HOOKS, Detail, Hooks
+from heedful.config import DataConfig, DecodingOptions
+from heedful.data.batch import TextBatch, pad
+from heedful.data.tokenizer import END, PAD, UNK
+from heedful.decoding import Hypothesis, search_all
+from heedful.errors import ModelError
+from heedful.models import AutoregressiveModel
+from heedful.parallel import OnProgress, available_cpus, no_progress
+from heedful.tasks.generation import make_generator
+from heedful.tasks.license_notice import show_license_once
+from heedful.tasks.limits import OnTooLong, inference_limits, limit_lines
+from heedful.tasks.model_folder import check_task, load_model
+from heedful.tasks.seq2seq.assets import LoadedSeq2Seq, Seq2SeqAssets
+
+
+class Predictor(NamedTuple):
+    """One model or an ensemble, with the tokenizers and decoding options it was trained with."""
+
+    name: str
+    model: AutoregressiveModel
+    assets: Seq2SeqAssets
+    decoding: DecodingOptions
+    task: str
+    limits: DataConfig  # `max_source` and `max_target` at inference
+    threads: int = 1  # batches searched at once
+
+    def search(
+        self,
+        lines: Sequence[str],
+        options: DecodingOptions,
+        hooks: Hooks = NO_HOOKS,
+        on_progress: OnProgress = no_progress,
+    ) -> list[list[Hypothesis]]:
+        """Return the hypotheses of each line; a blank line has none."""
+        filled = [i for i, line in enumerate(lines) if line.strip()]
+        on_progress(len(lines) - len(filled))
+        sources = [lines[i] for i in filled]
+        hypotheses = search_lines(self.model, sources, self.assets, options, hooks, on_progress, self.threads)
+        by_line = dict(zip(filled, hypotheses, strict=True))
+        return [by_line.get(i, []) for i in range(len(lines))]
+
+    def limit(self, lines: Sequence[str], on_too_long: OnTooLong = "cut", first: int = 1) -> list[str]:
+        """Return the lines, those too long for the model cut, skipped (blank) or refused."""
+        return limit_lines(lines, self.assets.source, self.limits.max_source, on_too_long, first)
+
+
+def load_predictor(folders: Sequence[Path], int8: bool = False, threads: int = 0) -> Predictor:
+    """Load one model folder, or several with the same vocabularies as an ensemble, and show their licenses once.
+
+    `int8` quantizes the large matrices. `threads` 0 uses all processors.
+    """
+    loaded = [load_model(folder) for folder in folders]
+    for model in loaded:
+        show_license_once(model)
+    return make_predictor(loaded, int8, threads)
+
+
+def make_predictor(loaded: Sequence[LoadedSeq2Seq], int8: bool = False, threads: int = 0) -> Predictor:
+    """Return a predictor of loaded models; models of other tasks are refused."""
+    first = loaded[0]
+    for model in loaded:
+        check_task(model.name, model.recipe.task.kind, "translate")
+    for other in loaded[1:]:
+        _check_ensemble(first, other)
+    return Predictor(
+        "+".join(model.name for model in loaded),
+        make_generator([model.model for model in loaded], int8),
+        first.assets,
+        first.recipe.decoding,
+        first.recipe.task.kind,
+        inference_limits([model.recipe for model in loaded]),
+        threads or available_cpus(),
+    )
+
+
+def _check_ensemble(first: LoadedSeq2Seq, other: LoadedSeq2Seq) -> None:
+    tasks = first.recipe.task.kind, other.recipe.task.kind
+    if tasks[0] != tasks[1]:
+        names = f"{first.name} and {other.name}"
+        raise ModelError(f"{names} were trained for different tasks ({', '.join(tasks)}): no ensemble is possible")
+    if not first.assets.equals(other.assets):
+        raise ModelError(f"{first.name} and {other.name} have different vocabularies: no ensemble is possible")
+
+
+def generate_texts(
+    predictor: Predictor,
+    lines: Sequence[str],
+    options: DecodingOptions,
+    on_progress: OnProgress = no_progress,
+    first: int = 1,
+    on_too_long: OnTooLong = "cut",
+) -> list[list[str]]:
+    """Return the output texts of each line, best first; a blank line gives a blank line.
+
+    `first` is the number of the first line in messages.
+    """
+    lines = predictor.limit(lines, on_too_long, first)
+    site, replace = predictor.model.alignment_site, options.replace_unknown
+    return [
+        [hypothesis_text(h, line, predictor.assets, site, replace) for h in hypotheses] or [""]
+        for line, hypotheses in zip(lines, predictor.search(lines, options, on_progress=on_progress), strict=True)
+    ]
+
+
+def generate_records(
+    predictor: Predictor,
+    lines: Sequence[str],
+    options: DecodingOptions,
+    on_progress: OnProgress = no_progress,
+    first: int = 1,
+    on_too_long: OnTooLong = "cut",
+) -> list[dict[str, Any]]:
+    """Return a record per line: its tokens, and for each output its tokens, scores and alignment."""
+    lines = predictor.limit(lines, on_too_long, first)
+    site = predictor.model.alignment_site
+    hooks = Hooks(Detail.WEIGHTS, frozenset({site})) if site is not None else NO_HOOKS
+    records = []
+    for line, hypotheses in zip(lines, predictor.search(lines, options, hooks, on_progress), strict=True):
+        source = predictor.assets.source.tokens(predictor.assets.source.encode(line)) if line.strip() else []
+        outputs = [_record(predictor, line, hypothesis, options) for hypothesis in hypotheses]
+        records.append({"source": line, "tokens": source, "outputs": outputs})
+    return records
+
+
+def _record(predictor: Predictor, line: str, hypothesis: Hypothesis, options: DecodingOptions) -> dict[str, Any]:
+    site = predictor.model.alignment_site
+    record: dict[str, Any] = {
+        "text": hypothesis_text(hypothesis, line, predictor.assets, site, options.replace_unknown),
+        "tokens": predictor.assets.target.tokens(hypothesis.tokens),
+        "logp": hypothesis.logp,
+        "score": hypothesis.score,
+        "token_logp": list(hypothesis.token_logp),
+        "finished": hypothesis.finished,
+    }
+    if site is not None:
+        record["alignment"] = hypothesis.attentions[site].mean(dim=1).tolist()
+    return record
+
+
+def search_lines(
+    model: AutoregressiveModel,
+    lines: Sequence[str],
+    assets: Seq2SeqAssets,
+    options: DecodingOptions,
+    hooks: Hooks = NO_HOOKS,
+    on_progress: OnProgress = no_progress,
+    threads: int = 1,
+) -> list[list[Hypothesis]]:
+    """Return the hypotheses of each line, in order; lines of similar length share a batch."""
+    if options.replace_unknown and hooks.detail is Detail.NONE and model.alignment_site is not None:
+        hooks = Hooks(Detail.WEIGHTS, frozenset({model.alignment_site}))
+    ids = assets.source.encode_all(lines)
+
+    def make_batch(rows: Sequence[int]) -> TextBatch:
+        return TextBatch(pad([ids[row] for row in rows]))
+
+    return search_all(model, make_batch, [len(row) for row in ids], options, hooks, on_progress, threads)
+
+
+def hypothesis_text(
+    hypothesis: Hypothesis, line: str, assets: Seq2SeqAssets, site: str | None, replace_unknown: bool = False
+) -> str:
+    """Return the text of an output; with `replace_unknown` each `<unk>` becomes the source word attended to most."""
+    if not replace_unknown or site is None or UNK not in hypothesis.tokens or assets.target.kind != "word":
+        return assets.target.decode(hypothesis.tokens)
+    source = line.split()
+    attended = hypothesis.attentions[site].mean(dim=1).argmax(dim=-1).tolist()
+    texts = assets.target.tokens(hypothesis.tokens)
+    word_ids = assets.source.word_ids(assets.source.encode(line))
+    words = []
+    for token, text, position in zip(hypothesis.tokens, texts, attended, strict=True):
+        if token == UNK and word_ids[position] >= 0:
+            words.append(source[word_ids[position]])
+        elif token not in (PAD, END):
+            words.append(text)
+    return " ".join(words)

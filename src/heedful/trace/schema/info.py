@@ -1,0 +1,44 @@
+"""Provenance of a trace: the model, the writing package, and the checks that were run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from heedful.trace.schema.record import Record
+
+
+class ModelInfo(Record):
+    """The traced model; `settings` is the [model] section of its recipe."""
+
+    name: str
+    task: str = "translate"
+    settings: dict[str, Any] = Field(default_factory=dict)
+    parameters: int | None = None  # how many
+    sha256: str | None = None  # of its weights
+
+
+class Generator(Record):
+    """The package that wrote the trace."""
+
+    package: str = "heedful"
+    version: str = ""
+
+
+class Checks(Record):
+    """Largest absolute differences between recorded and recomputed numbers; None: not recomputed.
+
+    `row_sum`, `weights` and `context` need the trace alone; `scores`, `features` and `output` (log-probabilities)
+    need the model's parameters. `greedy_is_argmax`: each greedy choice is the likeliest token. `weights_vary`: not
+    all steps attend alike.
+    """
+
+    row_sum: float | None = None
+    weights: float | None = None
+    context: float | None = None
+    greedy_is_argmax: bool | None = None
+    weights_vary: bool | None = None
+    scores: float | None = None
+    features: float | None = None
+    output: float | None = None

@@ -1,0 +1,85 @@
+"""The weights of a site as a labelled table, by word or by token."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from heedful.trace.schema.fold import NO_WORD, Array, fold
+from heedful.trace.schema.side import Side
+from heedful.trace.schema.site import SideName
+
+
+class Noun(NamedTuple):
+    """What the rows or columns of a table are called."""
+
+    singular: str
+    plural: str
+
+
+REGION, INPUT_WORD = Noun("region", "regions"), Noun("input word", "input words")
+OUTPUT_WORD = Noun("output word", "output words")
+INPUT_NOUNS = {"recommend": Noun("item of the history", "items of the history")}  # task -> input token
+OUTPUT_NOUNS = {  # task -> output token
+    "classify": Noun("label", "labels"),
+    "recommend": Noun("recommended item", "recommended items"),
+}
+
+
+class AttentionTable(NamedTuple):
+    """Labels, weights (row, column), gold links (row, column), and what rows and columns are called."""
+
+    rows: list[str]
+    columns: list[str]
+    weights: Array
+    gold: list[tuple[int, int]]
+    row_noun: Noun
+    column_noun: Noun
+
+
+class TokenGroups(NamedTuple):
+    """Positions that form a row or column, their labels, and the row or column of each word."""
+
+    positions: list[list[int]]
+    labels: list[str]
+    index_of_word: dict[int, int]
+
+
+def side_noun(side: SideName, task: str, image: bool) -> Noun:
+    """Return what the tokens of a side are called."""
+    if side == "target":
+        return OUTPUT_NOUNS.get(task, OUTPUT_WORD)
+    return REGION if image else INPUT_NOUNS.get(task, INPUT_WORD)
+
+
+def group_tokens(side: Side, words: bool, specials: bool) -> TokenGroups:
+    """Group the positions of a side by word (or one by one), with or without start and end tokens."""
+    groups = TokenGroups([], [], {})
+    for position, token in enumerate(side.tokens):
+        if token.word == NO_WORD:
+            if specials or token.role == "normal":
+                groups.positions.append([position])
+                groups.labels.append(token.text)
+        elif words and token.word in groups.index_of_word:
+            groups.positions[groups.index_of_word[token.word]].append(position)
+        else:
+            groups.index_of_word.setdefault(token.word, len(groups.positions))
+            groups.positions.append([position])
+            groups.labels.append(side.words[token.word] if words else token.text)
+    return groups
+
+
+def build_table(
+    matrix: Array,
+    rows: TokenGroups,
+    columns: TokenGroups,
+    gold: list[tuple[int, int]],
+    nouns: tuple[Noun, Noun],
+) -> AttentionTable:
+    """Fold a matrix (query, key) into a table. `gold` are (source word, target word) links."""
+    links = [
+        (rows.index_of_word[target], columns.index_of_word[source])
+        for source, target in gold
+        if target in rows.index_of_word and source in columns.index_of_word
+    ]
+    weights = fold(matrix, rows.positions, columns.positions)
+    return AttentionTable(rows.labels, columns.labels, weights, links, *nouns)

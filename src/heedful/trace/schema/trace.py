@@ -1,0 +1,258 @@
+"""A trace: the record of one generation, from which every figure is drawn and on which every check runs.
+
+Schema `attn-trace/2`. The weights of every site are always there. `detail` says what else is: `steps` adds the
+scores, query, values and context of the alignment site, `full` those of every site. Arrays are named in
+`tensors`, so that sites can share them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field, ValidationError, model_validator
+
+from heedful.atomic_write import atomic_write
+from heedful.errors import TraceError, nearest
+from heedful.trace.schema.edit import Counterfactual, Edit
+from heedful.trace.schema.fold import NO_WORD, Array
+from heedful.trace.schema.info import Checks, Generator, ModelInfo
+from heedful.trace.schema.migrate import OLD_SCHEMA, SCHEMA, migrate_trace
+from heedful.trace.schema.record import Record
+from heedful.trace.schema.side import Gold, Side, side_from_words
+from heedful.trace.schema.site import Mass, SiteRecord, no_alignment_message
+from heedful.trace.schema.step import BeamTree, Step
+from heedful.trace.schema.table import AttentionTable, build_table, group_tokens, side_noun
+from heedful.trace.schema.tensor import PackedTensor
+
+TraceDetail = Literal["weights", "steps", "full"]
+
+
+class Trace(Record):
+    """One generation: its input, its output, and the attention of every step."""
+
+    to_notebook: ClassVar[Callable[[Trace], str] | None] = None  # set by `heedful.viz`, which knows pages
+
+    schema_: Literal["attn-trace/2"] = Field("attn-trace/2", alias="schema")
+    id: str = ""
+    parent: str | None = None  # the id of the unedited trace
+    created: str = ""
+    detail: TraceDetail = "weights"
+    generator: Generator = Generator()
+    model: ModelInfo
+    decoding: dict[str, Any] = Field(default_factory=dict)
+    source: Side
+    target: Side
+    gold: Gold | None = None
+    steps: list[Step]
+    sites: list[SiteRecord]
+    alignment_site: str | None = None  # the one that aligns output and input; None: the model has none
+    shift: int = 1  # steps from generating a token to the query that contains it
+    tensors: dict[str, PackedTensor] = Field(default_factory=dict)
+    intermediates: dict[str, str] = Field(
+        default_factory=dict
+    )  # inputs of the read-out by name, and `features`, its output
+    beam: BeamTree | None = None
+    edits: list[Edit] = Field(default_factory=list)
+    counterfactuals: list[Counterfactual] = Field(default_factory=list)  # precomputed, for pages without a model
+    checks: Checks | None = None
+    attributions: dict[str, str] = Field(
+        default_factory=dict
+    )  # other attributions (query, key) by method, such as `leave-one-out`
+
+    @model_validator(mode="before")
+    @classmethod
+    def _migrate(cls, tree: Any) -> Any:
+        return migrate_trace(tree) if isinstance(tree, dict) and tree.get("schema") == OLD_SCHEMA else tree
+
+    @model_validator(mode="after")
+    def _check_shapes(self) -> Self:
+        lengths = {"source": len(self.source.tokens), "target": len(self.target.tokens)}
+        if len(self.steps) != lengths["target"]:
+            raise ValueError(f"{lengths['target']} output tokens but {len(self.steps)} steps")
+        for record in self.sites:
+            expected = [lengths[record.query_side], record.heads, lengths[record.key_side]]
+            for name in (record.weights, record.scores):
+                if name is not None and (shape := self._shape(name)) != expected:
+                    raise ValueError(f"site {record.site}: {name} of shape {shape}, expected {expected}")
+            self._check_keys_from(record)
+        if self.alignment_site is not None and self.alignment_site not in {record.site for record in self.sites}:
+            raise ValueError(f"alignment_site names the site {self.alignment_site}, which is not in the trace")
+        image = self.source.image
+        if image is not None and image.grid[0] * image.grid[1] != lengths["source"]:
+            raise ValueError(f"{lengths['source']} regions do not fill a grid of {image.grid}")
+        for side in (self.source, self.target):
+            if any(not NO_WORD <= token.word < len(side.words) for token in side.tokens):
+                raise ValueError("a token belongs to a word that does not exist")
+        return self
+
+    def _check_keys_from(self, record: SiteRecord) -> None:
+        """The keys of a site may be contexts of another site, which has keys of its own."""
+        if record.keys_from is None:
+            return
+        inner = next((other for other in self.sites if other.site == record.keys_from), None)
+        if inner is None or inner.keys_from is not None or inner.query_side != record.key_side:
+            raise ValueError(f"site {record.site}: its keys cannot come from {record.keys_from}")
+
+    def _shape(self, name: str) -> list[int]:
+        if name not in self.tensors:
+            raise ValueError(f"the tensor {name} is not in the trace")
+        return self.tensors[name].shape
+
+    @classmethod
+    def from_weights(
+        cls,
+        source: Sequence[str],
+        target: Sequence[str],
+        weights: npt.ArrayLike,
+        *,
+        model: str = "given weights",
+        gold: Gold | None = None,
+    ) -> Self:
+        """Return a trace of any attention weights, (target, source) or (target, head, source).
+
+        >>> trace = Trace.from_weights(["a", "b"], ["c"], [[0.25, 0.75]])
+        >>> trace.matrix()
+        array([[0.25, 0.75]])
+        """
+        array = np.asarray(weights, dtype=np.float32)
+        array = array[:, None] if array.ndim == 2 else array
+        if array.ndim != 3 or array.shape[::2] != (len(target), len(source)):
+            raise TraceError(
+                f"weights of shape {np.asarray(weights).shape}, but {len(target)} output and {len(source)}"
+                f" source words need ({len(target)}, {len(source)})"
+            )
+        if not np.isfinite(array).all():
+            raise TraceError("weights must be finite, got NaN or infinity")
+        mass: Mass = "one" if np.allclose(array.sum(axis=-1), 1, atol=1e-4) else "free"
+        trace = cls(
+            model=ModelInfo(name=model),
+            source=side_from_words(source),
+            target=side_from_words(target),
+            gold=gold,
+            steps=[Step(logp=0.0) for _ in target],
+            sites=[SiteRecord(site="cross", kind="cross", heads=array.shape[1], mass=mass, weights="weights")],
+            alignment_site="cross",
+            tensors={"weights": PackedTensor.pack(array, "T", "H", "S")},
+        )
+        return trace.with_id()
+
+    def with_id(self) -> Self:
+        """Return the trace with its date, generator, and an id that is a hash of its content."""
+        generator = Generator(version=version("heedful"))
+        created = self.created or datetime.now(UTC).isoformat(timespec="seconds")
+        trace = self.model_copy(update={"generator": generator, "created": created, "id": ""})
+        content = trace.model_dump(by_alias=True, exclude={"id", "created", "checks", "attributions"})
+        text = json.dumps(content, sort_keys=True, ensure_ascii=True)
+        return trace.model_copy(update={"id": "sha256:" + hashlib.sha256(text.encode()).hexdigest()[:32]})
+
+    def site(self, name: str | None = None) -> SiteRecord:
+        """Return the record of a site, by default the alignment site."""
+        name = name or self.alignment_site
+        if name is None:
+            raise TraceError(no_alignment_message(self.model.name, [record.site for record in self.sites]))
+        records = {record.site: record for record in self.sites}
+        if name not in records:
+            raise TraceError(f'the trace has no site "{name}"; {nearest(name, records)}')
+        return records[name]
+
+    def find_site(self, name: str | None = None) -> SiteRecord | None:
+        """Return the record of a site, by default the alignment site; None if there is none."""
+        return next((record for record in self.sites if record.site == (name or self.alignment_site)), None)
+
+    def array(self, name: str) -> Array:
+        """Return a tensor by name, as float64."""
+        return self.tensors[name].array().astype(np.float64)
+
+    def by_head(self, name: str) -> Array:
+        """Return a tensor as (position, head, width), also where a single head has no axis."""
+        array = self.array(name)
+        return array[:, None] if array.ndim == 2 else array
+
+    def weights(self, site: str | None = None) -> Array:
+        """Return the weights of a site, (query, head, key)."""
+        return self.array(self.site(site).weights)
+
+    def matrix(self, site: str | None = None, head: int | None = None) -> Array:
+        """Return the weights of a site by token, (query, key), of one head or averaged over heads.
+
+        Where the keys are sentences, a word's weight is its sentence's times its own inside the sentence.
+        """
+        weights = self.weights(site)
+        if head is not None and not 0 <= head < weights.shape[1]:
+            raise TraceError(f"there is no head {head}; this site has heads 0 to {weights.shape[1] - 1}")
+        matrix = np.asarray(weights.mean(axis=1) if head is None else weights[:, head])
+        inner = self.site(site).keys_from
+        return matrix if inner is None else np.asarray(matrix @ self.matrix(inner))
+
+    def table(
+        self,
+        site: str | None = None,
+        head: int | None = None,
+        *,
+        words: bool = True,
+        specials: bool = True,
+    ) -> AttentionTable:
+        """Return the weights as a labelled table, by word or by token, with or without start and end tokens.
+
+        A word's weight is the sum over its tokens as keys and the mean over its tokens as queries.
+        """
+        record = self.site(site)
+        sides = {"source": self.source, "target": self.target}
+        aligned = words and (record.query_side, record.key_side) == ("target", "source")
+        image = self.source.image is not None
+        return build_table(
+            self.matrix(site, head),
+            group_tokens(sides[record.query_side], words, specials),
+            group_tokens(sides[record.key_side], words, specials),
+            self.gold.sure if self.gold and aligned else [],
+            (
+                side_noun(record.query_side, self.model.task, image),
+                side_noun(record.key_side, self.model.task, image),
+            ),
+        )
+
+    def _repr_html_(self) -> str | None:
+        """Return what a notebook displays, once `heedful.viz` is imported."""
+        to_html = type(self).to_notebook
+        return None if to_html is None else to_html(self)
+
+    def save(self, path: Path) -> None:
+        """Write the trace as JSON, gzipped if the name ends in `.gz`; the file is complete or absent."""
+        raw = (self.model_dump_json(by_alias=True, exclude_none=True) + "\n").encode()
+        raw = gzip.compress(raw, mtime=0) if path.suffix == ".gz" else raw
+        with atomic_write(path, TraceError) as draft:
+            draft.write_bytes(raw)
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a trace of this or an earlier format."""
+        try:
+            raw = path.read_bytes()
+            raw = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
+            return cls.model_validate_json(raw.decode("utf-8"))
+        except (gzip.BadGzipFile, EOFError):
+            raise TraceError(f"{path}: the gzip file is incomplete") from None
+        except OSError as error:
+            raise TraceError(f"{path}: cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise TraceError(f"{path}: not UTF-8 text, so not a trace") from None
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"])) or "the file"
+            reason = first["msg"].removeprefix("Value error, ")
+            raise TraceError(f"{path}: not a trace of schema {SCHEMA}: {where}: {reason}") from None
+
+
+def json_schema() -> str:
+    """Return the JSON Schema that is published as docs/trace.schema.json."""
+    tree = Trace.model_json_schema(by_alias=True)
+    return json.dumps(tree, indent=1, ensure_ascii=False) + "\n"

@@ -1,0 +1,136 @@
+"""The alignment view: attention weights as a matrix, output words down and input words across."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.text import Text
+
+from heedful.errors import TraceError
+from heedful.trace.schema import AttentionTable, Trace
+from heedful.viz.base import TextStyle, View, ViewOptions
+from heedful.viz.page import options_link, page_html
+from heedful.viz.palette import COLORMAP, GOLD
+from heedful.viz.shades import number_text, shade_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MAX_NUMBERED_CELLS = 400  # a larger matrix has colors only
+MAX_COLUMNS = 40  # a longer source continues in the next panel
+MIN_NUMBER = 0.005  # smaller weights have no number
+CELL_WIDTH, MAX_LABEL_WIDTH = 7, 18  # columns of a terminal
+
+
+def build_table(trace: Trace, options: ViewOptions) -> AttentionTable:
+    """Return the labelled weights to draw; raise if there are none."""
+    table = trace.table(options.site, options.head, words=options.words, specials=options.specials)
+    if not table.weights.size:
+        raise TraceError("the input or the output has no words, so there is nothing to draw")
+    return table
+
+
+def alignment_figure(trace: Trace, options: ViewOptions) -> Figure:
+    """Draw the matrix, long sources in several panels. Gold links are rings."""
+    from matplotlib import pyplot
+
+    table = build_table(trace, options)
+    n_rows, n_columns = table.weights.shape
+    n_panels = max(1, -(-n_columns // MAX_COLUMNS))
+    per_panel = -(-n_columns // n_panels)
+    largest = max(1.0, float(table.weights.max(initial=0.0)))  # rows of some normalizers sum to more than 1
+    height, width = 1.8 + 0.46 * n_rows, 2.2 + 0.62 * min(n_columns, per_panel)
+    figure, grid = pyplot.subplots(n_panels, 1, figsize=(width, n_panels * height), squeeze=False)
+    for panel in range(n_panels):
+        part = slice(panel * per_panel, min((panel + 1) * per_panel, n_columns))
+        axes = grid[panel][0]
+        image = axes.imshow(table.weights[:, part], cmap=COLORMAP, vmin=0.0, vmax=largest, aspect="auto")
+        _label_axes(axes, table, part)
+        if table.weights.size <= MAX_NUMBERED_CELLS:
+            _write_numbers(axes, table.weights[:, part])
+        for row, column in table.gold:
+            if part.start <= column < part.stop:
+                _draw_ring(axes, column - part.start, row)
+        figure.colorbar(image, ax=axes, label="weight", fraction=0.04, pad=0.02)
+    return figure
+
+
+def _label_axes(axes: Axes, table: AttentionTable, part: slice) -> None:
+    rows, columns = table.rows, table.columns[part]
+    axes.set_xticks(range(len(columns)), columns, rotation=40, ha="left", rotation_mode="anchor")
+    axes.set_yticks(range(len(rows)), rows)
+    axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.set_xticks(np.arange(len(columns) + 1) - 0.5, minor=True)
+    axes.set_yticks(np.arange(len(rows) + 1) - 0.5, minor=True)
+    axes.grid(which="minor", color="white", linewidth=1.2)
+    axes.tick_params(which="minor", length=0)
+    axes.set_xlabel(table.column_noun.singular)
+    axes.set_ylabel(table.row_noun.singular)
+
+
+def _write_numbers(axes: Axes, weights: np.ndarray) -> None:
+    for (row, column), weight in np.ndenumerate(weights):
+        if weight >= MIN_NUMBER:
+            text = f"{weight:.2f}"[1 if weight < 0.995 else 0 :]
+            color = "white" if weight > 0.55 else "black"
+            axes.text(column, row, text, ha="center", va="center", color=color, fontsize=8)
+
+
+def _draw_ring(axes: Axes, column: int, row: int) -> None:
+    from matplotlib import patches
+
+    axes.add_patch(patches.Circle((column, row), 0.42, fill=False, color=GOLD, linewidth=1.6))
+
+
+def alignment_text(trace: Trace, options: ViewOptions | None = None, style: TextStyle | None = None) -> Text:
+    """Return the matrix for a terminal, wide ones in several panels. Numbers are weights in hundredths."""
+    options, style = options or ViewOptions(), style or TextStyle()
+    table = trace.table(options.site, options.head, words=options.words, specials=options.specials)
+    rows, columns = table.rows, table.columns
+    label_width = min(max((len(row) for row in rows), default=0), MAX_LABEL_WIDTH)
+    n_panels = -(-len(columns) // max(1, (style.width - label_width - 2) // CELL_WIDTH))
+    per_panel = -(-len(columns) // n_panels)  # panels of about equal width
+    text = Text()
+    for first in range(0, len(columns), per_panel):
+        last = min(first + per_panel, len(columns))
+        if first:
+            text.append("\n")
+        _append_panel(text, table.weights[:, first:last], rows, columns[first:last], label_width, style.unicode)
+    legend = f"rows: {table.row_noun.plural}; columns: {table.column_noun.plural}; numbers: weight in hundredths"
+    text.append(textwrap.fill(legend, max(style.width, 20)) + "\n", style="dim")
+    return text
+
+
+def _append_panel(
+    text: Text, weights: np.ndarray, rows: list[str], columns: list[str], label_width: int, unicode: bool
+) -> None:
+    text.append(" " * (label_width + 2))
+    for column in columns:
+        text.append(f"{_clip(column, CELL_WIDTH - 1):>{CELL_WIDTH - 1}} ", style="bold")
+    text.append("\n")
+    for label, row in zip(rows, weights, strict=True):
+        text.append(f"{_clip(label, label_width):>{label_width}}  ", style="bold")
+        for weight in row.tolist():
+            cell = shade_text(weight, unicode) + number_text(weight, unicode)
+            text.append(cell, style="reverse" if weight >= 0.5 else "")
+            text.append("  ")
+        text.append("\n")
+
+
+def _clip(word: str, width: int) -> str:
+    return word if len(word) <= width else word[: width - 1] + "…"
+
+
+VIEW = View(
+    "weights as a matrix",
+    figure=alignment_figure,
+    text=alignment_text,
+    page=lambda trace, options: page_html(trace, options_link("walk", trace, options)),
+)

@@ -1,0 +1,119 @@
+"""The arcs view: a sentence with arcs from each word to the earlier words it attends to, and surprisals."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heedful.errors import TraceError
+from heedful.trace.schema import NO_WORD, AttentionTable, Trace
+from heedful.viz.base import View, ViewOptions
+from heedful.viz.palette import INK, NOTE, STRONG
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MIN_WEIGHT = 0.05  # smaller weights have no arc; their sum is written below
+LETTER_WIDTH = 0.1  # inches, with spacing
+ARC_HEIGHT = 0.6  # per width
+
+
+def arcs_figure(trace: Trace, options: ViewOptions) -> Figure:
+    """Draw words in a row and an arc per weight; below each word its surprisal in bits, where known."""
+    from matplotlib import pyplot
+
+    record = trace.site(options.site)
+    if record.query_side != record.key_side:
+        raise TraceError(f"arcs: {record.site} attends from one text to another; use --view lines")
+    table = trace.table(record.site, options.head, words=options.words, specials=options.specials)
+    places = _places(table.rows)
+    strong = {(int(i), int(j)) for i, j in np.argwhere(table.weights >= MIN_WEIGHT) if i != j}
+    legend = textwrap.wrap(_legend(table, strong), max(40, round(1.6 * places[-1])))
+    reach = max((places[i] - places[j] for i, j in strong), default=2.0)
+    left, right = places[0] - 4, places[-1] + 4
+    bottom, top = -8.0 - 2 * len(legend), ARC_HEIGHT * reach / 2 + 2
+    figure = pyplot.figure(figsize=(LETTER_WIDTH * (right - left), LETTER_WIDTH * (top - bottom)))
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    _draw_arcs(axes, table, places, strong)
+    _write_words(axes, table.rows, places, _surprisals(trace, record.query_side == "source", options), legend)
+    axes.set(xlim=(left, right), ylim=(bottom, top))
+    axes.axis("off")
+    return figure
+
+
+def _draw_arcs(axes: Axes, table: AttentionTable, places: list[float], strong: set[tuple[int, int]]) -> None:
+    from matplotlib import patches
+
+    for row, column in strong:
+        weight = float(table.weights[row, column])
+        middle, width = (places[row] + places[column]) / 2, places[row] - places[column]
+        axes.add_patch(
+            patches.Arc(
+                (middle, 0.0), width, ARC_HEIGHT * width, theta1=0, theta2=180,
+                color=STRONG, alpha=min(1.0, 0.15 + weight), lw=0.4 + 3.0 * weight,
+            )
+        )  # fmt: skip
+
+
+def _write_words(
+    axes: Axes, words: list[str], places: list[float], surprisals: list[float | None], legend: list[str]
+) -> None:
+    for at, word in enumerate(words):
+        axes.text(places[at], -1.2, word, ha="center", va="top", color=INK)
+        if at < len(surprisals) and surprisals[at] is not None:
+            axes.text(places[at], -4.6, f"{surprisals[at]:.1f}", ha="center", va="top", color=NOTE, fontsize=8)
+    axes.text(places[0], -7.6, "\n".join(legend), va="top", color=NOTE, fontsize=8)
+
+
+def _legend(table: AttentionTable, strong: set[tuple[int, int]]) -> str:
+    drawn = sum(float(table.weights[place]) for place in strong)
+    hidden = (table.weights.sum() - np.trace(table.weights) - drawn) / max(1, len(table.rows))
+    return (
+        f"arcs: attention of each word to earlier words (weights under {MIN_WEIGHT:.0%} are not drawn: {hidden:.0%}"
+        " of a word's weight); numbers: surprisal in bits"
+    )
+
+
+def _places(labels: list[str]) -> list[float]:
+    """Return the middle of each word when they are written one after another, in characters."""
+    places, start = [], 0.0
+    for label in labels:
+        width = max(len(label), 3) + 2.5
+        places.append(start + width / 2)
+        start += width
+    return places
+
+
+def _surprisals(trace: Trace, of_source: bool, options: ViewOptions) -> list[float | None]:
+    """Return the surprisal of each row in bits; the first source token has none, the step before predicts the rest."""
+    side = trace.source if of_source else trace.target
+    steps = [step.logp for step in trace.steps]
+    surprisals: list[float | None] = []
+    index_of_word: dict[int, int] = {}
+    for token, logp in zip(side.tokens, [None, *steps] if of_source else steps, strict=False):
+        bits = None if logp is None else -logp / math.log(2)
+        if token.word == NO_WORD:
+            if options.specials or token.role == "normal":
+                surprisals.append(bits)
+        elif options.words and token.word in index_of_word:
+            at = index_of_word[token.word]
+            surprisals[at] = (surprisals[at] or 0.0) + (bits or 0.0)
+        else:
+            index_of_word[token.word] = len(surprisals)
+            surprisals.append(bits)
+    return surprisals
+
+
+def _suits(trace: Trace, site: str | None) -> bool:
+    """A language model: the alignment site attends inside one text."""
+    if site is not None or trace.alignment_site is None:
+        return False
+    record = trace.site()
+    return record.query_side == record.key_side
+
+
+VIEW = View("arcs between the words of one text, with surprisals", figure=arcs_figure, suits=_suits)

@@ -1,0 +1,56 @@
+"""What a view is: a name, the traces it suits, and how it is shown in a terminal, a figure or a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from heedful.trace.schema import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.text import Text
+
+Output = Literal["terminal", "figure", "page"]
+
+
+class ViewOptions(NamedTuple):
+    """What of a trace to show."""
+
+    site: str | None = None  # None: the alignment site
+    head: int | None = None  # None: the mean over heads
+    words: bool = True  # False: tokens as the vocabulary has them
+    specials: bool = True  # start and end tokens
+    smooth: bool = True  # of images: weights upsampled smoothly
+
+
+class TextStyle(NamedTuple):
+    """What a terminal can show."""
+
+    width: int = 100  # columns
+    unicode: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One way to show a trace. An output that is None is not available.
+
+    `figure` returns a matplotlib figure, `text` what a terminal prints, `page` the HTML of a page. `suits` says for
+    which traces and sites the view is the default.
+    """
+
+    summary: str  # for help, a few words
+    figure: Callable[[Trace, ViewOptions], Figure] | None = None
+    text: Callable[[Trace, ViewOptions, TextStyle], Text] | None = None
+    page: Callable[[Trace, ViewOptions], str] | None = None
+    suits: Callable[[Trace, str | None], bool] | None = None
+
+    def outputs(self) -> tuple[Output, ...]:
+        """Return the available outputs."""
+        known: tuple[tuple[Output, object], ...] = (
+            ("terminal", self.text),
+            ("figure", self.figure),
+            ("page", self.page),
+        )
+        return tuple(name for name, function in known if function is not None)

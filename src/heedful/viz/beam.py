@@ -1,0 +1,68 @@
+"""The beam view: the hypotheses of a beam search as a tree."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from heedful.errors import TraceError
+from heedful.trace.schema import BeamTree, Trace
+from heedful.viz.base import View, ViewOptions
+from heedful.viz.palette import STRONG
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MARKS = {"finished": " ■", "pruned": " ×", "active": ""}
+LEGEND = "dark: best output; ×: pruned; ■: finished; line width: probability"
+
+
+def beam_figure(trace: Trace, _: ViewOptions) -> Figure:
+    """Draw one node per token; the best output is dark."""
+    from matplotlib import pyplot
+
+    tree = trace.beam
+    if tree is None:
+        raise TraceError("this trace has no beam: record it with --beam 5")
+    best = _best_path(tree)
+    last_step = max(node.step for node in tree.nodes)
+    places = _places(tree)
+    figure, axes = pyplot.subplots(figsize=(2.0 + 1.1 * (last_step + 2), 1.0 + 0.55 * tree.beam_size))
+    for node in tree.nodes:
+        (x0, y0), (x1, y1) = places[node.parent], places[node.id]
+        is_best = node.id in best
+        color = STRONG if is_best else "#9a9a9a"
+        width = 0.6 + 3 * math.exp(node.logp)
+        axes.plot([x0, x1], [y0, y1], color=color, lw=width, alpha=1.0 if is_best else 0.5, zorder=1)
+        axes.text(
+            x1, y1, node.text + MARKS[node.state], ha="center", va="center", fontsize=8, color=color,
+            bbox={"boxstyle": "round,pad=0.15", "fc": "white", "ec": color, "lw": 1.2 if is_best else 0.5},
+            zorder=2,
+        )  # fmt: skip
+    axes.text(-1, 0.62, LEGEND, fontsize=8)
+    axes.set(xlim=(-1.3, last_step + 0.8), ylim=(-tree.beam_size + 0.4, 0.9))
+    axes.axis("off")
+    return figure
+
+
+def _best_path(tree: BeamTree) -> set[int]:
+    """Return the ids of the nodes on the path of the best output."""
+    path: set[int] = set()
+    node = tree.best[0] if tree.best else -1
+    while node >= 0:
+        path.add(node)
+        node = tree.nodes[node].parent
+    return path
+
+
+def _places(tree: BeamTree) -> dict[int, tuple[float, float]]:
+    """Return where each node is drawn: steps go right, hypotheses of a step go down."""
+    places: dict[int, tuple[float, float]] = {-1: (-1.0, 0.0)}
+    n_drawn: dict[int, int] = {}
+    for node in tree.nodes:
+        places[node.id] = (float(node.step), -float(n_drawn.get(node.step, 0)))
+        n_drawn[node.step] = n_drawn.get(node.step, 0) + 1
+    return places
+
+
+VIEW = View("the tree of a beam search", figure=beam_figure)

@@ -1,0 +1,50 @@
+"""The heads view: a small matrix per head."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from heedful.trace.schema import Trace, entropy_ratio
+from heedful.viz.alignment import build_table
+from heedful.viz.base import View, ViewOptions
+from heedful.viz.palette import COLORMAP
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def heads_figure(trace: Trace, options: ViewOptions) -> Figure:
+    """Draw every head of a site, or of all sites like the alignment site (one row per site)."""
+    from matplotlib import pyplot
+
+    table = build_table(trace, options)
+    first = trace.site(options.site)
+    group = (first.kind, first.query_side, first.key_side)
+    alike = [record for record in trace.sites if (record.kind, record.query_side, record.key_side) == group]
+    records = [first] if options.site else alike
+    n_heads = max(record.heads for record in records)
+    figure, grid = pyplot.subplots(
+        len(records),
+        n_heads,
+        figsize=(0.6 + 2.0 * n_heads, 0.6 + 2.1 * len(records)),
+        squeeze=False,
+        layout="constrained",
+    )
+    for axes_of_site, record in zip(grid, records, strict=True):
+        for head, axes in enumerate(axes_of_site):
+            if head >= record.heads:
+                axes.axis("off")
+                continue
+            table = trace.table(record.site, head, words=options.words, specials=options.specials)
+            axes.imshow(table.weights, cmap=COLORMAP, vmin=0.0, vmax=1.0, aspect="auto")
+            entropy = float(entropy_ratio(table.weights).mean())
+            axes.set_title(f"{record.site}, head {head}\nentropy {entropy:.0%} of uniform", fontsize=7)
+            axes.set_xticks([])
+            axes.set_yticks([])
+            axes.spines[:].set_color("#bbbbbb")
+    figure.supxlabel(table.column_noun.plural, fontsize=9)
+    figure.supylabel(table.row_noun.plural, fontsize=9)
+    return figure
+
+
+VIEW = View("a small matrix per head", figure=heads_figure)

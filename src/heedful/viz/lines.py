@@ -1,0 +1,78 @@
+"""The lines view: input words above, output words below, and a line for each weight."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heedful.trace.schema import Trace
+from heedful.viz.alignment import build_table
+from heedful.viz.base import View, ViewOptions
+from heedful.viz.page import options_link, page_html
+from heedful.viz.palette import GOLD, NOTE, STRONG
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MIN_WEIGHT = 0.01  # smaller weights are not drawn; their sum is written beside the lines
+WORD_SPACING, LETTER_WIDTH = 0.75, 0.1  # inches, of the longer side
+
+
+def lines_figure(trace: Trace, options: ViewOptions) -> Figure:
+    """Draw lines whose width and opacity are the weight; gold links have a color of their own."""
+    from matplotlib import pyplot
+
+    table = build_table(trace, options)
+    n_places = max(len(table.rows), len(table.columns))
+    figure, axes = pyplot.subplots(figsize=(1.5 + WORD_SPACING * n_places, 3.2))
+    above, below = _spread(len(table.columns), n_places), _spread(len(table.rows), n_places)
+    gold = set(table.gold)
+    for (row, column), weight in np.ndenumerate(table.weights):
+        if weight >= MIN_WEIGHT:
+            axes.plot(
+                [above[column], below[row]],
+                [1, 0],
+                color=GOLD if (row, column) in gold else STRONG,
+                alpha=min(1.0, float(weight)),
+                lw=2.2 * weight + 0.3,
+            )
+    _write_words(axes, above, table.columns, 1.05, table.column_noun.plural)
+    _write_words(axes, below, table.rows, -0.05, table.row_noun.plural)
+    hidden = table.weights[table.weights < MIN_WEIGHT].sum() / max(1, len(table.rows))
+    _write_note(axes, 0.5, f"lines under {MIN_WEIGHT:.0%}\nhide {hidden:.1%}\nof the weight")
+    axes.set(xlim=(-0.5, n_places - 0.5), ylim=(-0.35, 1.35))
+    axes.axis("off")
+    return figure
+
+
+def _write_words(axes: Axes, places: np.ndarray, words: list[str], y: float, name: str) -> None:
+    """Write the words of a side, rotated where they would overlap, and before them what they are."""
+    gap = WORD_SPACING * (float(places[1] - places[0]) if len(places) > 1 else len(words[0]))
+    rotated = max(map(len, words), default=0) * LETTER_WIDTH > gap
+    above = y > 0
+    for place, word in zip(places, words, strict=True):
+        if rotated:
+            axes.text(
+                place, y, word, rotation=40, rotation_mode="anchor",
+                ha="left" if above else "right", va="bottom" if above else "top",
+            )  # fmt: skip
+        else:
+            axes.text(place, y, word, ha="center", va="bottom" if above else "top")
+    _write_note(axes, 1.0 if above else 0.0, name)
+
+
+def _write_note(axes: Axes, y: float, text: str) -> None:
+    axes.text(-0.6, y, text, color=NOTE, fontsize=9, ha="right", va="center")
+
+
+def _spread(count: int, n_places: int) -> np.ndarray:
+    return np.linspace(0, n_places - 1, count) if count > 1 else np.array([(n_places - 1) / 2])
+
+
+VIEW = View(
+    "a line per weight",
+    figure=lines_figure,
+    page=lambda trace, options: page_html(trace, options_link("alignment", trace, options, figure="lines")),
+)

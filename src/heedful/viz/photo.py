@@ -1,0 +1,53 @@
+"""The photo view: an image, bright where a word attends to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from heedful.errors import TraceError
+from heedful.trace.schema import Trace
+from heedful.viz.base import View, ViewOptions
+from heedful.viz.image import overlay_weights, unpack_image
+from heedful.viz.page import options_link, page_html
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PANELS_PER_ROW = 5
+
+
+def photo_figure(trace: Trace, options: ViewOptions) -> Figure:
+    """Draw the image, then one panel per word with the weights of that word."""
+    from matplotlib import pyplot
+
+    packed = trace.source.image
+    if packed is None:
+        raise TraceError("photo: the input of this trace is not an image")
+    image = unpack_image(packed)
+    table = trace.table(options.site, options.head, words=True, specials=False)
+    n_panels = 1 + len(table.rows)
+    n_columns = min(PANELS_PER_ROW, n_panels)
+    n_rows = -(-n_panels // n_columns)
+    height = image.height / image.width
+    figure, grid = pyplot.subplots(
+        n_rows, n_columns, figsize=(2.5 * n_columns, (2.5 * height + 0.32) * n_rows + 0.5), squeeze=False
+    )
+    for axes in grid.flat:
+        axes.set_axis_off()
+    grid.flat[0].imshow(image)
+    grid.flat[0].set_title("input image", color="0.4")
+    for axes, word, row in zip(list(grid.flat)[1:], table.rows, table.weights, strict=False):
+        axes.imshow(overlay_weights(image, row.reshape(packed.grid), options.smooth))
+        axes.set_title(word)
+    upsampling = "weights upsampled smoothly" if options.smooth else "weights as the raw grid"
+    figure.suptitle(f"“{trace.target.text}”   ({upsampling})", y=0.995)
+    figure.tight_layout()
+    return figure
+
+
+VIEW = View(
+    "an image, bright where each word attends",
+    figure=photo_figure,
+    page=lambda trace, options: page_html(trace, options_link("photo", trace, options)),
+    suits=lambda trace, _: trace.source.image is not None,
+)

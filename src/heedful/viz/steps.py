@@ -1,0 +1,49 @@
+"""The steps view: the likeliest next words at every decoding step."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from heedful.errors import TraceError
+from heedful.trace.schema import Trace
+from heedful.viz.base import View, ViewOptions
+from heedful.viz.palette import PALE, STRONG
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+N_CANDIDATES = 5  # per step
+MAX_PANELS_PER_ROW = 5
+
+
+def steps_figure(trace: Trace, _: ViewOptions) -> Figure:
+    """Draw bars of the likeliest words of each step; the generated word is dark."""
+    from matplotlib import pyplot
+
+    n_steps = len(trace.steps)
+    if not any(step.top for step in trace.steps):
+        raise TraceError("this trace does not have the likeliest words of each step")
+    n_columns = min(n_steps, MAX_PANELS_PER_ROW)
+    n_rows = -(-n_steps // n_columns)
+    figure, grid = pyplot.subplots(n_rows, n_columns, figsize=(2.6 * n_columns, 0.6 + 1.5 * n_rows), squeeze=False)
+    for t, axes in enumerate(grid.flat):
+        if t >= n_steps:
+            axes.axis("off")
+            continue
+        candidates = trace.steps[t].top[:N_CANDIDATES]
+        token = trace.target.tokens[t]
+        colors = [STRONG if candidate.id == token.id else PALE for candidate in candidates]
+        axes.barh(range(len(candidates)), [math.exp(candidate.logp) for candidate in candidates], color=colors)
+        axes.set_yticks(range(len(candidates)), [candidate.text for candidate in candidates], fontsize=8)
+        axes.invert_yaxis()
+        axes.set_xlim(0, 1)
+        axes.set_title(f"{t + 1}: {token.text}", fontsize=9)
+        axes.tick_params(labelsize=7, length=0)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.supxlabel("probability of the next word (dark: generated)", fontsize=9)
+    figure.tight_layout()
+    return figure
+
+
+VIEW = View("the likeliest words of each step", figure=steps_figure)

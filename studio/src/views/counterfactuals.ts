@@ -1,0 +1,177 @@
+/** What-if: the output distribution of a step if one input word had all of the weight, or none. */
+import { h, type Children, type Element } from "../dom";
+import { canvasMatrix } from "../figures/canvas";
+import { bar, list, type Row } from "../figures/list";
+import { MAX_CELLS, matrix, type MatrixFigure } from "../figures/matrix";
+import { cellKey } from "../fold";
+import { number, percent, quoted, tokenText, withoutMarker } from "../format";
+import type { Op } from "../link";
+import { inputNoun, taskWords } from "../nouns";
+import { positionAt, tickAt } from "../timeline";
+import type { Candidate, Counterfactual } from "../trace";
+import type { Ui } from "../ui";
+import { matrixTable } from "./alignment";
+import { toggleButton } from "./selects";
+
+const OPS: readonly (readonly [Op, string])[] = [
+  ["onehot", "all weight on it"],
+  ["zero", "no weight on it"],
+];
+
+export function counterfactuals(ui: Ui): Children {
+  const { trace, state } = ui;
+  if (trace.sites.length === 0) {
+    return h("p", { class: "note" }, "This model has no attention, so there are no weights to change.");
+  }
+  if (trace.counterfactuals.length === 0) {
+    return h(
+      "p",
+      { class: "note" },
+      "This trace has no counterfactuals. Record it with ",
+      h("code", {}, "heedful trace --what-if"),
+      ".",
+    );
+  }
+  const byCell = new Map(
+    trace.counterfactuals
+      .filter(({ op }) => op === state.op)
+      .map((one) => [cellKey(one.step, one.position), one]),
+  );
+  const [step, position] = chosenCell(ui, byCell);
+  const figure = figureOf(ui, byCell, step, position);
+  const large = figure.rows.length * figure.columns.length > MAX_CELLS;
+  const { output } = taskWords(trace);
+  const prefix = trace.steps.length > 1 ? "Earlier output words stay the same. " : "";
+  return [
+    h(
+      "div",
+      { class: "selects" },
+      h(
+        "div",
+        { class: "pair", role: "group", "aria-label": "Edit" },
+        OPS.map(([op, label]) => toggleButton(`op-${op}`, label, state.op === op, null, () => ui.go({ op }))),
+      ),
+      toggleButton("numbers", "numbers", state.numbers, "N", (numbers) => ui.go({ numbers })),
+      toggleButton("table", "table", state.table, "T", (on) => ui.go({ table: on })),
+    ),
+    h(
+      "h2",
+      {},
+      state.op === "onehot"
+        ? `What if a step attended to one ${inputNoun(trace)[0]} only?`
+        : `What if a step did not attend to one ${inputNoun(trace)[0]}?`,
+    ),
+    h(
+      "p",
+      { class: "legend" },
+      `Each number is the total variation distance between the output distributions with and without the edit (0: no change; 1: everything changes). ${prefix}Choose a cell to see the likeliest ${output}s.`,
+    ),
+    h(
+      "div",
+      { class: "split" },
+      large ? canvasMatrix(ui, figure) : h("div", { class: "scroll", tabindex: -1 }, matrix(ui, figure)),
+      comparison(ui, byCell.get(cellKey(step, position)), step, position),
+    ),
+    (large || state.table) && matrixTable(figure),
+  ];
+}
+
+/** The chosen cell, by default the current step's with the largest change. */
+function chosenCell(ui: Ui, byCell: ReadonlyMap<string, Counterfactual>): readonly [number, number] {
+  const { cell } = ui.state;
+  if (cell !== null && byCell.has(cellKey(...cell))) return cell;
+  const { step } = positionAt(ui.timeline, ui.state.tick);
+  const ofStep = [...byCell.values()].filter((one) => one.step === step);
+  const largest = ofStep.reduce<Counterfactual | null>(
+    (best, one) => (best === null || one.tvd > best.tvd ? one : best),
+    null,
+  );
+  return [step, largest?.position ?? 0];
+}
+
+function figureOf(
+  ui: Ui,
+  byCell: ReadonlyMap<string, Counterfactual>,
+  step: number,
+  position: number,
+): MatrixFigure {
+  const { source, target } = ui.trace;
+  return {
+    id: "what-if",
+    title: "Change of the output distribution",
+    rowTitle: taskWords(ui.trace).outputNoun[0],
+    columnTitle: inputNoun(ui.trace)[0],
+    rows: target.tokens.map((_, t) => tokenText(target, t)),
+    columns: source.tokens.map((_, i) => tokenText(source, i)),
+    values: target.tokens.map((_, t) => source.tokens.map((_, i) => byCell.get(cellKey(t, i))?.tvd ?? null)),
+    valueName: "change",
+    selected: cellKey(step, position),
+    current: step,
+    sums: false,
+    pick: (row, column) => {
+      const { stage } = positionAt(ui.timeline, ui.state.tick);
+      ui.go({ cell: [row, column], tick: tickAt(ui.timeline, row, stage) });
+    },
+  };
+}
+
+/** The likeliest outputs with and without the edit. */
+function comparison(ui: Ui, edited: Counterfactual | undefined, step: number, position: number): Element {
+  const { trace, state } = ui;
+  const { output } = taskWords(trace);
+  const word = quoted(tokenText(trace.target, step));
+  const input = quoted(tokenText(trace.source, position));
+  if (edited === undefined)
+    return h("section", { class: "side-panel" }, h("p", { class: "note" }, `${input} is masked.`));
+  const original = trace.steps[step]!.top.slice(0, edited.top.length);
+  const [before, after] = [original[0], edited.top[0]];
+  const changes = before !== undefined && after !== undefined && before.text !== after.text;
+  const condition = state.op === "onehot" ? `With all weight on ${input}` : `Without weight on ${input}`;
+  const outcome = changes
+    ? `the likeliest ${output} would be ${quoted(withoutMarker(after))} instead of ${quoted(withoutMarker(before))}.`
+    : `the likeliest ${output} would still be ${quoted(withoutMarker(after ?? before!))}.`;
+  return h(
+    "section",
+    { class: "side-panel", "aria-live": "polite", "aria-labelledby": "comparison-title" },
+    h("h3", { id: "comparison-title" }, output === "label" ? `Label ${word}` : `Step ${step + 1}, ${word}`),
+    h("p", { class: changes ? "outcome changed" : "outcome" }, `${condition}, ${outcome}`),
+    h(
+      "p",
+      { class: "tvd" },
+      "Total variation distance: ",
+      h("b", { "data-v": String(edited.tvd), id: "tvd" }, number(edited.tvd)),
+      ` (${percent(edited.tvd)} of the probability moves)`,
+    ),
+    h(
+      "div",
+      { class: "sides" },
+      h(
+        "div",
+        {},
+        h("h4", {}, "original"),
+        list(ui, "before", `Likeliest ${output}s, original`, rowsOf(original, original)),
+      ),
+      h(
+        "div",
+        {},
+        h("h4", {}, "edited"),
+        list(ui, "after", `Likeliest ${output}s, edited`, rowsOf(edited.top, original)),
+      ),
+    ),
+  );
+}
+
+/** Candidates with their probabilities; those that are not among the others are marked. */
+function rowsOf(candidates: readonly Candidate[], others: readonly Candidate[]): Row[] {
+  return candidates.map((candidate) => {
+    const p = Math.exp(candidate.logp);
+    const isNew = !others.some((other) => other.text === candidate.text);
+    return {
+      label: withoutMarker(candidate),
+      ariaLabel: `probability ${number(p)}${isNew ? ", new" : ""}`,
+      classes: isNew ? "new" : "",
+      cell: [bar(p, 1), h("span", { class: "n", "data-v": String(p) }, number(p))],
+      attributes: { "data-logp": String(candidate.logp) },
+    };
+  });
+}

@@ -1,0 +1,156 @@
+/** The header: input and output, the model, and whether the numbers hold. */
+import { TOLERANCE, isWithinTolerance, largestError, type Errors } from "../check";
+import { h, type Children, type Element } from "../dom";
+import { count, difference } from "../format";
+import { taskWords } from "../nouns";
+import type { Checks, Trace } from "../trace";
+import type { Ui } from "../ui";
+
+const MAX_UNSCROLLED_LETTERS = 300; // a longer text scrolls, so it must be reachable by Tab
+
+export function header(ui: Ui): Element {
+  const { trace } = ui;
+  return h(
+    "header",
+    { class: "top" },
+    h("h1", {}, "Attention trace"),
+    h(
+      "dl",
+      { class: "texts" },
+      text("Input", trace.source.text),
+      text("Output", trace.target.text),
+      trace.target.reference != null && text("Reference", trace.target.reference),
+    ),
+    h("p", { class: "facts" }, facts(trace).join(" · ")),
+    trace.edits.length > 0 &&
+      h("p", { class: "edits" }, `✎ Edited: ${trace.edits.map(editText).join("; ")}.`),
+    h("div", { class: "proof" }, recomputed(trace, ui.errors), trace.checks && checks(trace.checks)),
+    h(
+      "p",
+      { class: "caveat" },
+      `Weights show where the model attended. They do not explain why ${taskWords(trace).caveat}.`,
+    ),
+  );
+}
+
+function text(name: string, value: string): Children {
+  const tabindex = value.length > MAX_UNSCROLLED_LETTERS ? 0 : null;
+  return [h("dt", {}, name), h("dd", { dir: "auto", tabindex }, value)];
+}
+
+function facts(trace: Trace): string[] {
+  const { method, beam } = trace.decoding as { method?: string; beam?: number };
+  const methods: Record<string, string> = {
+    greedy: taskWords(trace).output === "label" ? "the likeliest label" : "greedy decoding",
+    beam: beam === undefined ? "beam search" : `beam search, beam size ${beam}`,
+    sample: "sampling",
+    forced: "forced decoding: the output was given",
+    ranking: "items ranked by score",
+  };
+  const { parameters } = trace.model;
+  return [
+    `model ${trace.model.name}`,
+    ...(method === undefined ? [] : [methods[method] ?? method]),
+    ...(parameters == null ? [] : [`${count(parameters)} parameters`]),
+  ];
+}
+
+function editText(edit: Trace["edits"][number]): string {
+  const parts = [
+    edit.step == null ? null : `step ${edit.step}`,
+    edit.head == null ? null : `head ${edit.head}`,
+    edit.position == null ? null : `position ${edit.position}`,
+    edit.value == null ? null : `weight ${edit.value}`,
+    edit.text == null ? null : `“${edit.text}”`,
+    edit.site == null ? null : `at ${edit.site}`,
+  ].filter((part) => part !== null);
+  return [edit.op, ...parts].join(" ");
+}
+
+function recomputed(trace: Trace, errors: Errors | null): Element {
+  const status = (name: string, ...content: Children[]): Element =>
+    h("div", { class: `badge ${name}`, id: "recomputed", "data-state": name, role: "status" }, content);
+  if (trace.sites.length === 0) return status("plain", "No attention: there are no weights to recompute.");
+  if (errors === null) return status("busy", "Recomputing …");
+  const largest = largestError(errors);
+  if (largest === null) return status("plain", "This trace has nothing to recompute.");
+  const parts = [
+    errors.scores !== null && `scores ${difference(errors.scores)}`,
+    errors.weights !== null && `weights from scores ${difference(errors.weights)}`,
+    errors.context !== null && `contexts from weights ${difference(errors.context)}`,
+    errors.rowSum !== null && `sums of weights ${difference(errors.rowSum)}`,
+  ].filter((part) => part !== false);
+  const good = isWithinTolerance(largest);
+  return status(
+    good ? "good" : "bad",
+    h("span", { class: "sign", "aria-hidden": "true" }, good ? "✓" : "✗"),
+    h(
+      "b",
+      { "data-v": String(largest) },
+      ` Recomputed on this page, ${good ? "" : "does not agree: "}largest difference ${difference(largest)}`,
+    ),
+    h("span", { class: "parts" }, ` (${parts.join(", ")})`),
+  );
+}
+
+interface CheckResult {
+  readonly name: string;
+  readonly result: string;
+  readonly good: boolean;
+}
+
+function checkResults(checks: Checks): CheckResult[] {
+  const errors: [keyof Checks, string][] = [
+    ["row_sum", "rows of weights sum to what they should"],
+    ["weights", "weights recomputed from scores"],
+    ["context", "contexts recomputed from weights"],
+    ["scores", "scores recomputed from the model's parameters"],
+    ["features", "features recomputed from the model's parameters"],
+    ["output", "log-probabilities recomputed from the model's parameters"],
+  ];
+  const facts: [keyof Checks, string][] = [
+    ["greedy_is_argmax", "every greedy choice is the likeliest word"],
+    ["weights_vary", "weights differ between steps"],
+  ];
+  return [
+    ...errors.flatMap(([key, name]): CheckResult[] => {
+      const value = checks[key];
+      if (typeof value !== "number") return [];
+      return [{ name, result: difference(value), good: value <= TOLERANCE }];
+    }),
+    ...facts.flatMap(([key, name]): CheckResult[] => {
+      const value = checks[key];
+      return typeof value === "boolean" ? [{ name, result: value ? "yes" : "no", good: value }] : [];
+    }),
+  ];
+}
+
+function checks(recorded: Checks): Element | null {
+  const results = checkResults(recorded);
+  if (results.length === 0) return null;
+  const failed = results.filter(({ good }) => !good).length;
+  return h(
+    "details",
+    { class: "checks" },
+    h(
+      "summary",
+      {},
+      failed === 0
+        ? `${results.length} ${results.length === 1 ? "check" : "checks"} when recorded: all passed`
+        : `Checks when recorded: ${failed} of ${results.length} failed`,
+    ),
+    h(
+      "ul",
+      {},
+      results.map(({ name, result, good }) =>
+        h(
+          "li",
+          { class: good ? "good" : "bad" },
+          h("span", { "aria-hidden": "true" }, good ? "✓ " : "✗ "),
+          `${name}: `,
+          h("b", {}, result),
+        ),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,213 @@
+/** The last two lanes of the Walk: from the context to the features, and the output. */
+import { section } from "../check";
+import type { StepDetail } from "../detail";
+import { h, type Children } from "../dom";
+import { bar, list, type Row } from "../figures/list";
+import { vector } from "../figures/vector";
+import { capitalized, number, percent, tokenText, withoutMarker } from "../format";
+import { taskWords } from "../nouns";
+import {
+  featureRules,
+  itemNumbers,
+  itemProbability,
+  itemRule,
+  scoreOf,
+  wordNumbers,
+  wordRule,
+  type ReadOut,
+} from "../read_out";
+import type { Ui } from "../ui";
+import { NEEDS_DETAIL, value, type Lane } from "./attention_lanes";
+
+const INTERMEDIATES: Record<string, readonly [symbol: string, meaning: string]> = {
+  state: ["s", "the decoder's state"],
+  residual: ["r", "the residual"],
+  glu: ["g", "the output of the gated linear unit"],
+  context: ["c", "the context"],
+  features: ["x", "the features: inputs of the output matrix"],
+};
+
+const DEFAULT_READ_OUT: ReadOut = {
+  kind: "",
+  readOut: "linear",
+  norm: "pre",
+  hasContext: true,
+  tied: false,
+  resized: false,
+};
+
+function readOutOf({ trace }: Ui, { record }: StepDetail): ReadOut {
+  const { task } = trace.model;
+  if (task === "recommend" || task === "classify") {
+    const { form } = section(trace, "classifier") as { form?: string };
+    return { ...DEFAULT_READ_OUT, kind: task, readOut: form === "zhou" ? "tanh" : "linear" };
+  }
+  const decoder = section(trace, "decoder") as {
+    kind?: string;
+    read_out?: string;
+    norm?: string;
+    hidden?: number;
+  };
+  const { tie_embeddings, embedding } = trace.model.settings as {
+    tie_embeddings?: string;
+    embedding?: number;
+  };
+  return {
+    kind: decoder.kind ?? "",
+    readOut: decoder.read_out ?? "linear",
+    norm: decoder.norm ?? "pre",
+    hasContext: record.context != null || "context" in trace.intermediates,
+    tied: tie_embeddings === "output" || tie_embeddings === "all",
+    resized: embedding !== decoder.hidden,
+  };
+}
+
+export function featureLane(ui: Ui, detail: StepDetail): Lane {
+  return ui.trace.model.task === "recommend" ? itemScoreLane(ui, detail) : combineLane(ui, detail);
+}
+
+/** A recommender's: the dot product of the item and the context. */
+function itemScoreLane(ui: Ui, detail: StepDetail): Lane {
+  const { query, context, stepRecord } = detail;
+  const { rules, meaning } = featureRules(readOutOf(ui, detail));
+  const complete = query !== null && context !== null && query.length === context.length;
+  const product = complete ? Array.from(query).reduce((sum, one, i) => sum + one * context[i]!, 0) : 0;
+  return {
+    title: "Compare",
+    summary: taskWords(ui.trace).combine,
+    rules: [rules, h("p", { class: "letters" }, meaning)],
+    numbers: complete && itemNumbers(product, scoreOf(stepRecord.logp)),
+    body: complete
+      ? h(
+          "div",
+          { class: "vectors" },
+          vector({ id: "in-query", symbol: "q", meaning: "the recommended item", values: query, from: "q" }),
+          vector({ id: "in-context", symbol: "c", meaning: "the context", values: context, from: "context" }),
+        )
+      : h("p", { class: "note" }, NEEDS_DETAIL),
+    footer: null,
+  };
+}
+
+function combineLane(ui: Ui, detail: StepDetail): Lane {
+  const { trace, arrays } = ui;
+  const readOut = readOutOf(ui, detail);
+  const { rules, meaning } = featureRules(readOut);
+  const { intermediates } = trace;
+  const parts = Object.entries(intermediates).filter(([name]) => name in INTERMEDIATES);
+  const sameContext = intermediates.context === undefined || intermediates.context === detail.record.context;
+  const severalSites = trace.sites.filter((record) => record.kind === "cross").length > 1;
+  const inputs = parts.filter(([name]) => name !== "features").map(([name]) => `in-${name}`);
+  const vectors = parts.map(([name, tensor]) => {
+    const [symbol, text] = INTERMEDIATES[name]!;
+    const from = name === "features" ? inputs.join(" ") : name === "context" && sameContext ? "context" : "";
+    return vector({
+      id: name === "features" ? "features" : `in-${name}`,
+      symbol,
+      meaning: text,
+      values: arrays.row(tensor, detail.step),
+      ...(from ? { from } : {}),
+    });
+  });
+  const copyGate = intermediates.copy_gate;
+  return {
+    title: "Combine",
+    summary: taskWords(trace).combine,
+    rules: readOut.kind !== "" && [rules, h("p", { class: "letters" }, meaning)],
+    numbers:
+      !sameContext &&
+      h(
+        "p",
+        { class: "letters" },
+        severalSites
+          ? "c is the context of the last layer, all heads projected together; the other lanes may show another site."
+          : "c: the contexts of all heads, projected together.",
+      ),
+    body:
+      parts.length === 0 ? h("p", { class: "note" }, NEEDS_DETAIL) : h("div", { class: "vectors" }, vectors),
+    footer: copyGate !== undefined && copyNote(Number(arrays.get(copyGate).data[detail.step])),
+  };
+}
+
+function copyNote(gate: number): Children {
+  const share = 1 / (1 + Math.exp(-gate));
+  return h(
+    "p",
+    { class: "letters" },
+    "Copying: ",
+    value(share, percent(share)),
+    " of the probability is distributed over input words by the weights of “copy”.",
+  );
+}
+
+const N_CANDIDATES = 8;
+
+export function outputLane(ui: Ui, step: number): Lane {
+  return ui.trace.model.task === "recommend" ? itemLane(ui, step) : candidateLane(ui, step);
+}
+
+function itemLane(ui: Ui, step: number): Lane {
+  const rows = ui.trace.steps.map((stepRecord, i): Row => {
+    const p = Math.exp(stepRecord.logp);
+    return {
+      label: tokenText(ui.trace.target, i),
+      ariaLabel: `probability ${number(p)}`,
+      classes: i === step ? "chosen" : "",
+      cell: [bar(p, 1), value(p)],
+      attributes: { "data-id": `p${i}`, "data-from": "features", "data-logp": String(stepRecord.logp) },
+    };
+  });
+  return {
+    title: "Item",
+    summary: taskWords(ui.trace).choose,
+    rules: itemRule(),
+    numbers: itemProbability(tokenText(ui.trace.target, step), scoreOf(ui.trace.steps[step]!.logp)),
+    body: list(ui, "words", "Items of this trace", rows),
+    footer: h("p", { class: "letters" }, "Independent probabilities: they do not sum to 1."),
+  };
+}
+
+function candidateLane(ui: Ui, step: number): Lane {
+  const { output, choose } = taskWords(ui.trace);
+  const stepRecord = ui.trace.steps[step]!;
+  const token = ui.trace.target.tokens[step]!;
+  const isOutput = (candidate: { id?: number | null; text: string }): boolean =>
+    token.id == null ? candidate.text === token.text : candidate.id === token.id;
+  const likeliest = stepRecord.top.slice(0, N_CANDIDATES);
+  const missing = likeliest.length > 0 && !likeliest.some(isOutput);
+  const candidates = [
+    ...likeliest,
+    ...(missing ? [{ id: token.id ?? null, text: token.text, logp: stepRecord.logp }] : []),
+  ];
+  const rows = candidates.map((candidate, i): Row => {
+    const p = Math.exp(candidate.logp);
+    return {
+      label: withoutMarker(candidate),
+      ariaLabel: `probability ${number(p)}${isOutput(candidate) ? ", generated" : ""}`,
+      classes: isOutput(candidate) ? "chosen" : "",
+      cell: [bar(p, 1), value(p)],
+      attributes: { "data-id": `p${i}`, "data-from": "features", "data-logp": String(candidate.logp) },
+    };
+  });
+  const rest = Math.max(0, 1 - candidates.reduce((sum, candidate) => sum + Math.exp(candidate.logp), 0));
+  return {
+    title: capitalized(output),
+    summary: choose,
+    rules: [wordRule(), h("p", { class: "letters" }, `O, with one row per ${output}, and b are learned.`)],
+    numbers: stepRecord.top.length > 0 && wordNumbers(tokenText(ui.trace.target, step), stepRecord.logp),
+    body:
+      rows.length === 0
+        ? h("p", { class: "note" }, `This trace does not have the likeliest ${output}s.`)
+        : list(ui, "words", `Likeliest ${output}s`, rows),
+    footer: rows.length > 0 && [
+      h("p", { class: "sum" }, `all other ${output}s together ${number(rest)}`),
+      stepRecord.entropy != null &&
+        h(
+          "p",
+          { class: "letters" },
+          `Perplexity of this distribution: ${number(Math.exp(stepRecord.entropy), 1)}.`,
+        ),
+      stepRecord.forced && h("p", { class: "badge plain" }, `This ${output} was forced, not chosen.`),
+    ],
+  };
+}

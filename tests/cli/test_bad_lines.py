@@ -1,0 +1,128 @@
+"""Input lines and options that cannot be used."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+import small_models
+from cli.corpus import GOOD, LONG
+from command_line import complaint, here, refused
+from heedful.config import Recipe
+from heedful.data.pairs import TextPair
+from heedful.models import build_seq2seq
+from heedful.tasks.model_folder import save_model
+from heedful.tasks.seq2seq.assets import Seq2SeqAssets
+
+pytestmark = pytest.mark.usefixtures("as_users_run")
+
+
+def test_unreadable_input_is_refused(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "u.txt").write_bytes(b"the a\na\xff\n")
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b"the a\n" * 500)[:-12])
+    (tmp_path / "false.gz").write_bytes(b"the a\n")
+    translate = ("translate", "-m", trained)
+    assert "stdin, line 2: not UTF-8 (byte 1 of the line)" in refused(*translate, stdin=b"the a\na\xff\n")
+    assert "u.txt, line 2: not UTF-8" in complaint(*translate, tmp_path / "u.txt")
+    assert "cannot be read: Compressed file ended" in complaint(*translate, tmp_path / "a.gz")
+    assert "Not a gzipped file" in complaint(*translate, tmp_path / "false.gz")
+    assert "there is no such file" in complaint(*translate, tmp_path / "u.txt", tmp_path / "none.txt")
+    assert "is a folder" in complaint(*translate, tmp_path)
+    assert "not UTF-8" in refused("trace", "a\udcff", "-m", trained, "-o", tmp_path / "t.json")
+    assert not (tmp_path / "t.json").exists()
+
+
+def test_a_too_long_line_is_cut_with_a_warning_and_all_other_lines_are_answered(trained: Path) -> None:
+    """One line of 100,000 words among others used to stop the whole run without any output."""
+    translate = ("translate", "-m", trained)
+    short = here(*translate, stdin="the a falls\nthe b falls\n").stdout.splitlines()
+    done = here(*translate, stdin=f"the a falls\n{LONG}\nthe b falls\n")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert (len(lines), lines[::2]) == (3, short)
+    (warning,) = done.stderr.splitlines()
+    assert warning.startswith('warning: line 2 ("the the the')
+    assert "has 100,000 tokens, more than the 1,000 that are read: cut to the first 1,000" in warning
+    record = json.loads(here(*translate, "--json", stdin=LONG).stdout)
+    assert len(record["tokens"]) == len(record["outputs"][0]["alignment"][0]) == 1_001
+
+
+def test_a_too_long_line_can_be_skipped_or_refused(trained: Path) -> None:
+    translate, stdin = ("translate", "-m", trained), f"the a falls\n{LONG}\nthe b falls\n"
+    short = here(*translate, stdin="the a falls\nthe b falls\n").stdout.splitlines()
+    skipped = here(*translate, "--on-too-long", "skip", stdin=stdin)
+    assert skipped.stdout.splitlines() == [short[0], "", short[1]]
+    assert 'warning: line 2 ("the the the' in skipped.stderr
+    error = refused(*translate, "--on-too-long", "error", stdin=stdin)
+    assert 'line 2 ("the the the' in error
+    assert "recipe" not in error, "nobody should edit the recipe of an installed model"
+    assert "--on-too-long cut or skip" in error
+    assert "'ignore' is not one of 'cut', 'skip', 'error'" in complaint(
+        *translate, "--on-too-long", "ignore", stdin="a\n"
+    )
+
+
+def test_line_numbers_of_warnings_go_on_in_later_chunks(trained: Path) -> None:
+    done = here("translate", "-m", trained, "--max-length", "1", stdin="the a\n" * 1_000 + f"{LONG}\n")
+    assert len(done.stdout.splitlines()) == 1_001
+    assert done.stderr.startswith("warning: line 1001 ")
+
+
+def test_a_too_long_line_is_cut_for_a_trace_and_follows_the_recipe_in_an_evaluation(
+    trained: Path, tmp_path: Path
+) -> None:
+    trace = ("trace", " ".join(["the"] * 5_000), "-m", trained, "-o", tmp_path / "t.json")
+    assert "cut to the first 1,000" in here(*trace).stderr
+    assert len(json.loads((tmp_path / "t.json").read_text())["source"]["tokens"]) == 1_001
+    (tmp_path / "l.tsv").write_text(f"{GOOD}{LONG}\t{LONG}\n")
+    evaluate = ("evaluate", "-m", trained, "--metric", "exact", "--data", tmp_path / "l.tsv")
+    assert "line 31" in complaint(*evaluate)
+    (tmp_path / "l.tsv").write_text(GOOD + f"{' '.join(['the'] * 600)}\tle\n")  # longer than in training
+    assert here(*evaluate).returncode == 0
+
+
+@pytest.mark.parametrize("kind", ["word", "character", "bpe"])
+def test_a_very_long_line_does_not_exhaust_memory(tmp_path: Path, kind: str) -> None:
+    recipe = Recipe.model_validate(
+        {
+            "data": {"world": {}, "on_too_long": "cut"},
+            "tokenizer": {"kind": kind, "vocab_size": 400},
+            "model": small_models.small_preset("transformer").model_dump(),
+            "decoding": {"max_length": 3},
+        }
+    )
+    assets = Seq2SeqAssets.train([TextPair("the cat", "le chat")], recipe)
+    torch.manual_seed(3)
+    save_model(tmp_path / "m", recipe, assets, build_seq2seq(recipe.model, len(assets.source), len(assets.target)), {})
+    for line in (LONG if kind == "word" else LONG[:40_000], "the" * 10_000, "貓" * 10_000):
+        done = here("translate", "-m", tmp_path / "m", "--json", stdin=f"{line}\n")
+        assert done.returncode == 0, done.stderr
+        assert 0 < len(json.loads(done.stdout)["tokens"]) <= 1_001
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--temperature", "nan", "--sample"], "temperature = nan: expected a finite number"),
+        (["--temperature", "-1", "--sample"], "temperature = -1.0: must be more than 0"),
+        (["--top-p", "-1", "--sample"], "top_p = -1.0: must be more than 0"),
+        (["--top-p", "7", "--sample"], "top_p = 7.0: must be at most 1"),
+        (["--length-penalty", "nan", "--beam", "2"], "length_penalty = nan: expected a finite number"),
+        (["--beam", "0"], "greater than or equal to 1"),
+        (["--modle"], "No such option: --modle"),
+    ],
+)
+def test_wrong_decoding_options_are_refused(trained: Path, options: list[str], words: str) -> None:
+    assert words in complaint("translate", "-m", trained, *options, stdin="the a\n")
+
+
+def test_any_whole_number_is_a_seed(trained: Path, corpus: Path) -> None:
+    huge = "9" * 30
+    done = here("translate", "-m", trained, "--sample", "--seed", huge, stdin="the a\n")
+    assert done.returncode == 0
+    done = here("train", corpus / "r.toml", f"training.seed={huge}", "--out", corpus / "out")
+    assert done.returncode == 0, done.stderr

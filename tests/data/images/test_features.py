@@ -1,0 +1,103 @@
+"""Cached features: computed once per image, never partial, never of another backbone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from heedful.data.images.features import CHUNK, CachedFeatures, extract_features
+from heedful.data.images.files import ImageFile, ImageSource, SceneImage
+from heedful.errors import DataError
+from toy_backbones import Patches
+
+
+def image_files(folder: Path, count: int) -> list[ImageSource]:
+    rng = np.random.default_rng(1)
+    images: list[ImageSource] = []
+    for number in range(count):
+        path = folder / f"{number}.png"
+        Image.fromarray(rng.integers(0, 255, (20, 30, 3), dtype=np.uint8)).save(path)
+        images.append(ImageFile(path))
+    return images
+
+
+class Counting(Patches):
+    n_images = 0
+
+    def __call__(self, images: np.ndarray) -> torch.Tensor:
+        Counting.n_images += len(images)
+        return super().__call__(images)
+
+
+@pytest.fixture(autouse=True)
+def reset_counter() -> None:
+    Counting.n_images = 0
+
+
+def test_each_image_is_computed_once(tmp_path: Path) -> None:
+    images = image_files(tmp_path, 5)
+    ticks: list[int] = []
+    CachedFeatures(Counting(), tmp_path).extract([*images, *images], ticks.append)
+    again = CachedFeatures(Counting(), tmp_path)
+    again.extract(images)
+    assert Counting.n_images == 5
+    assert sum(ticks) == 10
+    direct = extract_features(Patches(), [image.open() for image in images])
+    assert torch.equal(again.load(images), direct.half().float())
+
+
+def test_an_interrupted_extraction_continues(tmp_path: Path) -> None:
+    images = image_files(tmp_path, CHUNK + 3)
+
+    def stop(count: int) -> None:
+        if count == CHUNK:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        CachedFeatures(Counting(), tmp_path).extract(images, stop)
+    assert Counting.n_images == CHUNK
+    CachedFeatures(Counting(), tmp_path).extract(images)
+    assert Counting.n_images == CHUNK + 3
+
+
+def test_a_damaged_chunk_is_computed_again(tmp_path: Path) -> None:
+    images = image_files(tmp_path, 3)
+    CachedFeatures(Counting(), tmp_path).extract(images)
+    (chunk,) = tmp_path.glob("features/*/*.npy")
+    chunk.write_bytes(chunk.read_bytes()[:100])
+    healed = CachedFeatures(Counting(), tmp_path)
+    healed.extract(images)
+    assert Counting.n_images == 6
+    assert torch.isfinite(healed.load(images)).all()
+
+
+def test_another_backbone_has_a_cache_of_its_own(tmp_path: Path) -> None:
+    class Other(Patches):
+        def fingerprint(self) -> str:
+            return "other"
+
+    CachedFeatures(Patches(), tmp_path).extract(image_files(tmp_path, 1))
+    other = CachedFeatures(Other(), tmp_path)
+    assert not other.positions
+
+
+def test_unreadable_images_are_reported_and_the_others_extracted(tmp_path: Path) -> None:
+    images = image_files(tmp_path, 3)
+    (tmp_path / "1.png").write_bytes(b"not an image")
+    (tmp_path / "2.png").unlink()
+    messages: list[str] = []
+    features = CachedFeatures(Patches(), tmp_path)
+    features.extract(images, on_bad_image=messages.append)
+    assert len(messages) == 2
+    assert [features.has(image) for image in images] == [True, False, False]
+    with pytest.raises(DataError, match=r"1\.png: not an image"):
+        CachedFeatures(Patches(), tmp_path).extract(images[:2])
+
+
+def test_a_scene_is_hashed_without_being_drawn() -> None:
+    assert SceneImage(3, 1, 48).content_hash() == SceneImage(3, 1, 48).content_hash()
+    assert SceneImage(3, 1, 48).content_hash() != SceneImage(3, 2, 48).content_hash()

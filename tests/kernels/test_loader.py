@@ -1,0 +1,90 @@
+"""Which build of the kernels is loaded, and what follows from it."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+from heedful import kernels
+from heedful.kernels import loader
+from heedful.kernels.structs import ARGUMENTS
+
+BUILT = {level for level in loader.LEVELS if (loader.FOLDER / f"kernels-{level}.so").is_file()}
+needs_builds = pytest.mark.skipif(0 not in BUILT, reason="the kernels are not built")
+
+
+def copy_builds(folder: Path, levels: set[int]) -> Path:
+    for level in levels:
+        shutil.copy(loader.FOLDER / f"kernels-{level}.so", folder)
+    return folder
+
+
+def cpu_level() -> int:
+    return int(ctypes.CDLL(str(loader.FOLDER / "kernels-0.so")).heed_cpu_level())
+
+
+@pytest.mark.skipif(shutil.which("cc") is None or sys.platform != "linux", reason="no compiler")
+def test_the_kernels_are_built_where_there_is_a_compiler() -> None:
+    assert 0 in BUILT
+
+
+@needs_builds
+def test_the_best_build_that_the_processor_supports_is_loaded() -> None:
+    loaded = loader.load_from(loader.FOLDER)
+    assert loaded is not None
+    assert loaded.level == max(level for level in BUILT if level <= cpu_level())
+
+
+@needs_builds
+@pytest.mark.parametrize("levels", [{0}, {0, 3}], ids=str)
+def test_a_missing_build_gives_way_to_the_next_lower_one(levels: set[int], tmp_path: Path) -> None:
+    if not levels <= BUILT:
+        pytest.skip("not built")
+    loaded = loader.load_from(copy_builds(tmp_path, levels))
+    assert loaded is not None
+    assert loaded.level == max(level for level in levels if level <= cpu_level())
+    assert hasattr(loaded.library, "heed_cross_entropy")
+
+
+@needs_builds
+def test_a_damaged_build_gives_way_to_the_next_lower_one_with_a_warning(tmp_path: Path) -> None:
+    best = max(level for level in BUILT if level <= cpu_level())
+    if best == 0:
+        pytest.skip("this processor has no better build than the plainest")
+    copy_builds(tmp_path, BUILT)
+    (tmp_path / f"kernels-{best}.so").write_bytes(b"not a library")
+    with pytest.warns(UserWarning, match=rf"kernels-{best}\.so cannot be used .*reinstall heedful"):
+        loaded = loader.load_from(tmp_path)
+    assert loaded is not None
+    assert loaded.level < best
+
+
+@needs_builds
+def test_a_build_of_other_sources_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ARGUMENTS, "heed_of_tomorrow", ())
+    with pytest.warns(UserWarning, match="heed_of_tomorrow"):
+        assert loader.load_from(copy_builds(tmp_path, {0})) is None
+
+
+def test_an_empty_folder_has_no_kernels_and_says_nothing(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert loader.load_from(tmp_path) is None
+
+
+@pytest.mark.parametrize(("level", "fast"), [(4, True), (3, False), (0, False), (None, False)])
+def test_int8_is_fast_only_with_vnni(level: int | None, fast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = None if level is None else loader.Kernels(ctypes.CDLL(None), level)
+    monkeypatch.setattr(loader, "_load", lambda: loaded)
+    assert kernels.has_fast_int8() is fast
+
+
+def test_the_kernels_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(loader.SWITCH, "0")
+    monkeypatch.setattr(loader, "_load", loader._load.__wrapped__)
+    assert kernels.library() is None
