@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 BROWSER := $(VENV)/browser
+PACKAGES := studio/node_modules/made-from
 PIP := $(BIN)/pip --quiet --disable-pip-version-check
 DEMO := build/demo
 OUTPUT := build/demo-output
@@ -93,8 +94,13 @@ lint: $(READY)
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	! test -x $(BIN)/actionlint || $(BIN)/actionlint
 
+# Packages for the page's own tests; the page itself may have been built before, without them.
+$(PACKAGES): studio/package-lock.json | $(READY)
+	$(BIN)/python hatch_build.py
+	touch $@
+
 ## studio: types, formatting and tests of the web page
-studio: $(READY)
+studio: $(READY) $(PACKAGES)
 	cd studio && $(NODE) node_modules/typescript/bin/tsc
 	cd studio && $(PRETTIER) --check .
 	cd studio && $(NODE) node_modules/vitest/vitest.mjs run
@@ -123,7 +129,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/lstmn.py
 
 ## format: format Python and TypeScript
-format: $(READY)
+format: $(READY) $(PACKAGES)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	cd studio && $(PRETTIER) --write .

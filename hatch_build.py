@@ -143,18 +143,20 @@ class _Page:
 
     def _build(self, node: _Node) -> None:
         source_hash = _hash(list(self._sources()))
-        lock_hash = _hash([self.studio / "package-lock.json"])
-        environment = os.environ | {"PATH": os.pathsep.join([str(Path(node.node).parent), os.environ.get("PATH", "")])}
-
-        def run(*command: str) -> None:
-            subprocess.run(command, cwd=self.studio, env=environment, check=True, capture_output=True, timeout=900)
-
-        packages = self.studio / "node_modules"
-        if _read_stamp(packages) != lock_hash:
-            run(*node.npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1")
-            (packages / STAMP).write_text(lock_hash, encoding="utf-8")
-        run(node.node, "node_modules/vite/bin/vite.js", "build")
+        self.install_packages(node)
+        self._run(node, node.node, "node_modules/vite/bin/vite.js", "build")
         (self.built / STAMP).write_text(source_hash, encoding="utf-8")
+
+    def install_packages(self, node: _Node) -> None:
+        """Install what package-lock.json lists into studio/node_modules, unless it is there already."""
+        packages, lock_hash = self.studio / "node_modules", _hash([self.studio / "package-lock.json"])
+        if _read_stamp(packages) != lock_hash:
+            self._run(node, *node.npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=3")
+            (packages / STAMP).write_text(lock_hash, encoding="utf-8")
+
+    def _run(self, node: _Node, *command: str) -> None:
+        environment = os.environ | {"PATH": os.pathsep.join([str(Path(node.node).parent), os.environ.get("PATH", "")])}
+        subprocess.run(command, cwd=self.studio, env=environment, check=True, capture_output=True, timeout=900)
 
 
 def _system_node() -> _Node | None:
@@ -196,3 +198,10 @@ def _read_stamp(folder: Path) -> str | None:
 def _message(error: BaseException) -> str:
     output: bytes | None = getattr(error, "stderr", None) or getattr(error, "stdout", None)
     return output.decode(errors="replace").strip() if output else str(error)
+
+
+if __name__ == "__main__":  # `make studio` needs the packages even where the page is built already
+    try:
+        _Page(Path(__file__).resolve().parent).install_packages(_system_node() or _wheel_node())
+    except (OSError, ImportError, subprocess.SubprocessError) as error:
+        sys.exit(f"heedful: the packages of studio/ were not installed: {_message(error)}")
