@@ -55,20 +55,15 @@ class AttentionConfig(Section):
         return self
 
 
-class EncoderConfig(Section):
-    """The encoder of the source."""
+class LayersConfig(Section):
+    """Settings that encoders and decoders share."""
 
-    kind: Literal["rnn", "gru", "lstm", "lstmn", "conv", "transformer", "embedding", "regions"] = Field(
-        "gru", description="architecture; regions: image features"
-    )
+    kind: str
     layers: PositiveInt = Field(1, description="number of layers")
-    hidden: PositiveInt = Field(128, description="width (recurrent: of each direction)")
-    read_end: bool = Field(True, description="encode the source's end token")
-    dropout: Fraction = Field(0.0, description="dropout on the encoder's output")
-    bidirectional: bool = Field(True, description="recurrent: one network in each direction")
+    hidden: PositiveInt = Field(128, description="width")
     residual: bool = Field(False, description="recurrent: residual connections from the second layer on")
     layer_norm: bool = Field(False, description="recurrent: layer norm after each layer")
-    kernel_size: PositiveInt = Field(3, description="conv: kernel size, an odd number")
+    kernel_size: PositiveInt = Field(3, description="conv: kernel size (encoder: an odd number)")
     heads: PositiveInt = Field(4, description="transformer: attention heads")
     feedforward: PositiveInt = Field(512, description="transformer: width of the feed-forward layers")
     inner_dropout: float = Field(
@@ -82,7 +77,19 @@ class EncoderConfig(Section):
     positions: Literal["sinusoidal", "learned"] = Field(
         "sinusoidal", description="conv, transformer: position encoding"
     )
-    max_positions: PositiveInt = Field(512, description="number of learned positions or regions")
+    max_positions: PositiveInt = Field(512, description="number of learned positions (encoder: or regions)")
+
+
+class EncoderConfig(LayersConfig):
+    """The encoder of the source."""
+
+    kind: Literal["rnn", "gru", "lstm", "lstmn", "conv", "transformer", "embedding", "regions"] = Field(
+        "gru", description="architecture; regions: image features"
+    )
+    hidden: PositiveInt = Field(128, description="width (recurrent: of each direction)")
+    read_end: bool = Field(True, description="encode the source's end token")
+    dropout: Fraction = Field(0.0, description="dropout on the encoder's output")
+    bidirectional: bool = Field(True, description="recurrent: one network in each direction")
     region_embedding: bool = Field(False, description="regions: add a learned embedding of each region's place")
 
     @property
@@ -90,29 +97,11 @@ class EncoderConfig(Section):
         return self.kind in RECURRENT
 
 
-class DecoderConfig(Section):
+class DecoderConfig(LayersConfig):
     """The decoder of the target."""
 
     kind: Literal["rnn", "gru", "lstm", "conv", "transformer", "abs"] = Field("gru", description="architecture")
     layers: PositiveInt = Field(1, description="number of layers; the top one is the attention query")
-    hidden: PositiveInt = Field(128, description="width")
-    residual: bool = Field(False, description="recurrent: residual connections from the second layer on")
-    layer_norm: bool = Field(False, description="recurrent: layer norm after each layer")
-    kernel_size: PositiveInt = Field(3, description="conv: kernel size")
-    heads: PositiveInt = Field(4, description="transformer: attention heads")
-    feedforward: PositiveInt = Field(512, description="transformer: width of the feed-forward layers")
-    inner_dropout: float = Field(
-        1.0,
-        ge=0.0,
-        le=1.0,
-        description="transformer: dropout inside attention and feed-forward, relative to model.dropout",
-    )
-    norm: Literal["pre", "post"] = Field("pre", description="transformer: layer norm before or after each sublayer")
-    norm_epsilon: float = Field(1e-5, gt=0.0, description="transformer: epsilon of the layer norm")
-    positions: Literal["sinusoidal", "learned"] = Field(
-        "sinusoidal", description="conv, transformer: position encoding"
-    )
-    max_positions: PositiveInt = Field(512, description="number of learned positions")
     source: Literal["attention", "init", "every-step"] = Field(
         "attention", description="how the source reaches the decoder: attention, initial state, input of every step"
     )

@@ -31,7 +31,8 @@ def _render_section(
             subsections.append((name, value))
         elif value is not None and value != ():  # TOML has no null, and an empty list is the default
             plain = list(value) if isinstance(value, tuple) else value
-            text = tomli_w.dumps({name: plain}, multiline_strings=False).strip().replace("\n", " ")
+            text = tomli_w.dumps({name: plain}, multiline_strings=False, indent=0).strip()
+            text = text.replace("[\n", "[").replace(",\n]", "]").replace("\n", " ")  # arrays on one line
             origin = (origins or {}).get((*path, name), "")
             values.append((text, info.description or "", origin))
     if values:
