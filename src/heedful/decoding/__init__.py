@@ -1,4 +1,4 @@
-"""Search over the `AutoregressiveModel` protocol, without knowledge of any model."""
+"""Greedy search, beam search, sampling and ensembles over the `AutoregressiveModel` protocol."""
 
 from heedful.decoding.batched import search_all
 from heedful.decoding.beam import BeamSearch

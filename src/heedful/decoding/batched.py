@@ -1,4 +1,4 @@
-"""Search over many items: batches of similar length, several at once."""
+"""Search over many items: batches of items of similar length, several batches in parallel."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def search_all(
     """Return the hypotheses of every item, in the order of `lengths`.
 
     Items of similar length share a batch, which `make_batch` makes from their indices; `threads` batches are
-    searched at once.
+    searched in parallel.
     """
     order = sorted(range(len(lengths)), key=lambda i: lengths[i])
     hypotheses: dict[int, list[Hypothesis]] = {}

@@ -1,4 +1,4 @@
-"""Several models that write as one: their probabilities are averaged, step by step."""
+"""An ensemble of models that decode together: their probabilities are averaged in every step."""
 
 from __future__ import annotations
 
@@ -18,24 +18,31 @@ from heedful.trace.schema import Site
 
 
 @dataclass(frozen=True, slots=True)
-class Joint(State):
-    """The states of the members, side by side."""
+class EnsembleState(State):
+    """The decoder states of all members."""
 
-    parts: tuple[State, ...] = ()
+    members: tuple[State, ...] = ()
 
-    def select(self, rows: Int[Tensor, "row"], sentences: Int[Tensor, "kept"] | None = None, beam: int = 1) -> Joint:
-        return Joint(parts=tuple(part.select(rows, sentences, beam) for part in self.parts), position=self.position)
+    def select(
+        self, rows: Int[Tensor, "row"], sentences: Int[Tensor, "kept"] | None = None, beam: int = 1
+    ) -> EnsembleState:
+        members = tuple(member.select(rows, sentences, beam) for member in self.members)
+        return EnsembleState(members=members, position=self.position)
 
-    def expand_to_beam(self, beam: int) -> Joint:
-        return Joint(parts=tuple(part.expand_to_beam(beam) for part in self.parts), position=self.position)
+    def expand_to_beam(self, beam: int) -> EnsembleState:
+        members = tuple(member.expand_to_beam(beam) for member in self.members)
+        return EnsembleState(members=members, position=self.position)
 
 
 class Ensemble(AutoregressiveModel):
-    """A `Writer` made of writers with one vocabulary. Sites are named `0:cross`, `1:cross`, ..."""
+    """Models with the same vocabulary as one `AutoregressiveModel`. Sites are named `0:cross`, `1:cross`, ..."""
 
     def __init__(self, members: Sequence[AutoregressiveModel]) -> None:
         if len({member.start_token for member in members}) != 1:
-            raise ModelError("these models begin an output with different tokens, so they cannot write as one")
+            raise ModelError(
+                "an ensemble needs models with the same model.decoder.start_token; some of these begin outputs"
+                " with <s>, others with </s>"
+            )
         self.members = tuple(members)
 
     @property
@@ -46,53 +53,53 @@ class Ensemble(AutoregressiveModel):
 
     @property
     def alignment_site(self) -> str | None:
-        """The first member's that has one."""
-        named = (f"{i}:{m.alignment_site}" for i, m in enumerate(self.members) if m.alignment_site is not None)
-        return next(named, None)
+        """The alignment site of the first member that has one."""
+        sites = (f"{i}:{m.alignment_site}" for i, m in enumerate(self.members) if m.alignment_site is not None)
+        return next(sites, None)
 
     @property
     def start_token(self) -> int:
         return self.members[0].start_token
 
     def initial_state(self, batch: TextBatch, hooks: Hooks = NO_HOOKS) -> tuple[State, Mapping[str, AttentionOutput]]:
-        both = [member.initial_state(batch, _watch(hooks, i)) for i, member in enumerate(self.members)]
-        attentions = _named([found for _, found in both])
-        return Joint(parts=tuple(state for state, _ in both)), attentions
+        results = [member.initial_state(batch, _member_hooks(hooks, i)) for i, member in enumerate(self.members)]
+        attentions = _prefix_sites([attentions for _, attentions in results])
+        return EnsembleState(members=tuple(state for state, _ in results)), attentions
 
     def step(self, state: State, last: Int[Tensor, "row"], hooks: Hooks = NO_HOOKS) -> DecoderOutput:
-        assert isinstance(state, Joint)
-        steps = [
-            member.step(part, last, _watch(hooks, i))
-            for i, (member, part) in enumerate(zip(self.members, state.parts, strict=True))
+        assert isinstance(state, EnsembleState)
+        outputs = [
+            member.step(member_state, last, _member_hooks(hooks, i))
+            for i, (member, member_state) in enumerate(zip(self.members, state.members, strict=True))
         ]
-        after = Joint(parts=tuple(s.state for s in steps), position=state.position + 1)
-        return DecoderOutput(_mean([s.logits for s in steps]), after, _named([s.attentions for s in steps]))
+        return _combine(outputs, state.position + 1)
 
     def __call__(
         self, batch: TextBatch, hooks: Hooks = NO_HOOKS, scheduled_sampling: float = 0.0, rng: Generator | None = None
     ) -> DecoderOutput:
-        steps = [m(batch, _watch(hooks, i), scheduled_sampling, rng) for i, m in enumerate(self.members)]
-        after = Joint(parts=tuple(s.state for s in steps), position=steps[0].state.position)
-        return DecoderOutput(_mean([s.logits for s in steps]), after, _named([s.attentions for s in steps]))
+        outputs = [m(batch, _member_hooks(hooks, i), scheduled_sampling, rng) for i, m in enumerate(self.members)]
+        return _combine(outputs, outputs[0].state.position)
 
 
-def _mean(logits: list[Tensor]) -> Tensor:
-    """The logarithm of the mean probability."""
-    together = torch.stack([each.log_softmax(dim=-1) for each in logits])
-    return together.logsumexp(dim=0) - math.log(len(logits))
+def _combine(outputs: Sequence[DecoderOutput], position: int) -> DecoderOutput:
+    """Return the output of the ensemble; its logits are the logarithm of the members' mean probability."""
+    log_probs = torch.stack([output.logits.log_softmax(dim=-1) for output in outputs])
+    mean = log_probs.logsumexp(dim=0) - math.log(len(outputs))
+    state = EnsembleState(members=tuple(output.state for output in outputs), position=position)
+    return DecoderOutput(mean, state, _prefix_sites([output.attentions for output in outputs]))
 
 
-def _named(attentions: list[Mapping[str, AttentionOutput]]) -> dict[str, AttentionOutput]:
-    return {f"{i}:{site}": look for i, found in enumerate(attentions) for site, look in found.items()}
+def _prefix_sites(attentions: Sequence[Mapping[str, AttentionOutput]]) -> dict[str, AttentionOutput]:
+    """Return the attentions of all members by site, with the member's number before the name."""
+    return {f"{i}:{site}": output for i, member in enumerate(attentions) for site, output in member.items()}
 
 
-def _watch(hooks: Hooks, member: int) -> Hooks:
-    """What of a watch concerns one member: its own sites, by their own names."""
-    mark = f"{member}:"
-    edit = hooks.edit
-    sites = hooks.sites
+def _member_hooks(hooks: Hooks, member: int) -> Hooks:
+    """Return the hooks of one member, with its own names of its sites."""
+    prefix = f"{member}:"
+    edit, sites = hooks.edit, hooks.sites
     if sites is not None:
-        sites = frozenset(site.removeprefix(mark) for site in sites if site.startswith(mark))
+        sites = frozenset(site.removeprefix(prefix) for site in sites if site.startswith(prefix))
     if edit is None:
         return Hooks(hooks.detail, sites)
-    return Hooks(hooks.detail, sites, lambda site, look, at: edit(mark + site, look, at))
+    return Hooks(hooks.detail, sites, lambda site, output, positions: edit(prefix + site, output, positions))

@@ -1,4 +1,4 @@
-"""Search over an `AutoregressiveModel`: greedy and sampling here, the beam in `beam.py`; and forced decoding."""
+"""Greedy search, sampling and forced decoding with an `AutoregressiveModel`; beam search is in `beam.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from heedful.data.batch import Padded, TextBatch
 from heedful.data.tokenizer import END
 from heedful.decoding.beam import best_hypotheses, run_beam_search
 from heedful.decoding.steps import (
+    ForcedTokens,
     StepChoice,
+    forced_tokens,
     join_steps,
     self_attention_sites,
     step_weights,
@@ -30,29 +32,29 @@ def search(
     hooks: Hooks = NO_HOOKS,
     prefix: Padded | None = None,
 ) -> SearchResult:
-    """Search outputs for the sentences of a batch.
+    """Search for the outputs of a batch by the method of `options`.
 
     `prefix` fixes the first tokens of each output; a row may be empty.
     """
     state, attentions = model.initial_state(batch, hooks)
-    encoder_attentions = _unpad_encoder(attentions, batch.source.lengths.tolist())
+    encoder_attentions = _unpad_encoder_weights(attentions, batch.source.lengths.tolist())
     if options.method == "beam":
-        beam = run_beam_search(model, state, batch, options, hooks, prefix)
+        beam_search = run_beam_search(model, state, batch, options, hooks, prefix)
         self_sites = self_attention_sites(model.sites)
-        hypotheses = [best_hypotheses(beam, sentence, self_sites) for sentence in range(batch.size)]
-        return SearchResult(hypotheses, encoder_attentions, beam)
+        hypotheses = [best_hypotheses(beam_search, sentence, self_sites) for sentence in range(batch.size)]
+        return SearchResult(hypotheses, encoder_attentions, beam_search)
     if options.method == "greedy":
-        outputs = _step_by_step(model, state, batch, options, hooks, prefix)
-        return SearchResult([[hypothesis] for hypothesis in outputs], encoder_attentions)
+        hypotheses = [[h] for h in _greedy_or_sample(model, state, batch, options, hooks, prefix)]
+        return SearchResult(hypotheses, encoder_attentions)
     rng = Generator(device=batch.source.keep.device).manual_seed(options.seed % 2**63)
-    draws = [_step_by_step(model, state, batch, options, hooks, prefix, rng) for _ in range(options.n_best)]
-    ranked = [sorted(hypotheses, key=lambda h: -h.score) for hypotheses in zip(*draws, strict=True)]
+    samples = [_greedy_or_sample(model, state, batch, options, hooks, prefix, rng) for _ in range(options.n_best)]
+    ranked = [sorted(hypotheses, key=lambda h: -h.score) for hypotheses in zip(*samples, strict=True)]
     return SearchResult(ranked, encoder_attentions)
 
 
 @torch.inference_mode()
 def force_decode(model: AutoregressiveModel, batch: TextBatch, hooks: Hooks = NO_HOOKS) -> list[Hypothesis]:
-    """Return the batch's own targets as hypotheses: their log-probabilities and attention weights."""
+    """Return the targets of the batch as hypotheses, with their log-probabilities and attention weights."""
     assert batch.target is not None, "forced decoding needs targets"
     step_output = model(batch, hooks)
     gold, keep = batch.target.ids[:, 1:], batch.target.keep[:, 1:]
@@ -76,7 +78,9 @@ def force_decode(model: AutoregressiveModel, batch: TextBatch, hooks: Hooks = NO
     return hypotheses
 
 
-def _unpad_encoder(attentions: Mapping[str, AttentionOutput], lengths: Sequence[int]) -> list[Mapping[str, Tensor]]:
+def _unpad_encoder_weights(
+    attentions: Mapping[str, AttentionOutput], lengths: Sequence[int]
+) -> list[Mapping[str, Tensor]]:
     weights = {site: output.weights for site, output in attentions.items() if output.weights is not None}
     return [
         {site: values[row, :length, :, :length] for site, values in weights.items()}
@@ -84,7 +88,7 @@ def _unpad_encoder(attentions: Mapping[str, AttentionOutput], lengths: Sequence[
     ]
 
 
-def _step_by_step(
+def _greedy_or_sample(
     model: AutoregressiveModel,
     state: State,
     batch: TextBatch,
@@ -93,59 +97,57 @@ def _step_by_step(
     prefix: Padded | None,
     rng: Generator | None = None,
 ) -> list[Hypothesis]:
-    """Return one output per sentence, greedy or sampled; finished sentences leave the batch."""
-    greedy = options.method == "greedy" and prefix is None
-    if greedy and batch.size == 1:
+    """Return one output per sentence, greedy or sampled; finished sentences are removed from the batch."""
+    without_logits = options.method == "greedy" and prefix is None  # the model can return the best tokens faster
+    if without_logits and batch.size == 1:
         generated = model.generate_greedy(state, options.max_length, hooks)
         if generated is not None:
             return [Hypothesis.from_steps(tuple(generated.tokens), tuple(generated.logp), generated.attentions)]
     device = batch.source.keep.device
     last = torch.full((batch.size,), model.start_token, device=device)
-    alive = torch.arange(batch.size, device=device)
+    sentences = torch.arange(batch.size, device=device)  # the unfinished ones
     choices: list[StepChoice] = []
     for t in range(options.max_length):
-        if greedy:
+        if without_logits:
             best = model.top_next_tokens(state, last, 1, hooks)
             tokens, logp, state, attentions = best.tokens[:, 0], best.logp[:, 0], best.state, best.attentions
         else:
             step_output = model.step(state, last, hooks)
             state, attentions = step_output.state, step_output.attentions
-            tokens, logp = _next_tokens(next_token_logits(step_output), options, rng, prefix, alive, t)
-        choices.append(StepChoice(alive.tolist(), tokens.tolist(), logp.tolist(), step_weights(attentions)))
-        live = (tokens != END).nonzero().squeeze(1)
-        if len(live) == 0:
+            forced = forced_tokens(prefix, sentences, t)
+            tokens, logp = _next_tokens(next_token_logits(step_output), options, rng, forced)
+        choices.append(StepChoice(sentences.tolist(), tokens.tolist(), logp.tolist(), step_weights(attentions)))
+        unfinished = (tokens != END).nonzero().squeeze(1)
+        if len(unfinished) == 0:
             break
         last = tokens
-        if len(live) < len(alive):
-            state, last, alive = state.select(live, live), tokens[live], alive[live]
+        if len(unfinished) < len(sentences):
+            state = state.select(unfinished, unfinished)
+            last, sentences = tokens[unfinished], sentences[unfinished]
     return join_steps(choices, batch.source.lengths.tolist(), self_attention_sites(model.sites))
 
 
 def _next_tokens(
-    logits: Tensor,
-    options: DecodingOptions,
-    rng: Generator | None,
-    prefix: Padded | None,
-    alive: Tensor,
-    t: int,
+    logits: Tensor, options: DecodingOptions, rng: Generator | None, forced: ForcedTokens | None
 ) -> tuple[Tensor, Tensor]:
-    """Return the next token of each row and its log-probability; a prefix has priority."""
+    """Return the next token of each row, forced, greedy or sampled, and its log-probability."""
     logp = logits.log_softmax(dim=-1)
     tokens = logp.argmax(dim=-1) if options.method == "greedy" else _sample(logp, options, rng)
-    if prefix is not None and t < prefix.ids.shape[1]:
-        tokens = torch.where(prefix.keep[alive, t], prefix.ids[alive, t], tokens)
+    if forced is not None:
+        tokens = torch.where(forced.is_forced, forced.ids, tokens)
     return tokens, logp.gather(-1, tokens[:, None]).squeeze(1)
 
 
 def _sample(logp: Tensor, options: DecodingOptions, rng: Generator | None) -> Tensor:
-    """Draw a token per row: temperature first, then top-k, then top-p, renormalized."""
+    """Sample a token per row: apply the temperature, then top-k, then top-p, and renormalize."""
     scores = logp / max(options.temperature, 1e-6)
     if options.top_k:
-        worst = scores.topk(min(options.top_k, scores.shape[-1])).values[:, -1:]
-        scores = scores.masked_fill(scores < worst, float("-inf"))
+        threshold = scores.topk(min(options.top_k, scores.shape[-1])).values[:, -1:]
+        scores = scores.masked_fill(scores < threshold, float("-inf"))
     if options.top_p < 1.0:
-        order = scores.softmax(-1).sort(dim=-1, descending=True)
-        before = order.values.cumsum(-1) - order.values  # probability of the more likely tokens
-        out = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, order.indices, before >= options.top_p)
-        scores = scores.masked_fill(out, float("-inf"))
+        sorted_probs = scores.softmax(-1).sort(dim=-1, descending=True)
+        mass_above = sorted_probs.values.cumsum(-1) - sorted_probs.values  # probability of the more likely tokens
+        is_excluded = torch.zeros_like(scores, dtype=torch.bool)
+        is_excluded = is_excluded.scatter(-1, sorted_probs.indices, mass_above >= options.top_p)
+        scores = scores.masked_fill(is_excluded, float("-inf"))
     return torch.multinomial(scores.softmax(-1), 1, generator=rng).squeeze(1)

@@ -1,4 +1,4 @@
-"""Single steps of a search, and how the steps of one sentence become a hypothesis."""
+"""Single steps of a search: forced tokens, attention weights, and how steps are joined to a hypothesis."""
 
 from __future__ import annotations
 
@@ -9,19 +9,34 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import AttentionOutput
+from heedful.data.batch import Padded
 from heedful.decoding.types import Hypothesis
 from heedful.trace.schema import Site
 
-SelfSites = frozenset[str]  # the sites that attend to the output itself
+SelfSites = frozenset[str]  # names of the decoder's self-attention sites
 
 
 class StepChoice(NamedTuple):
-    """The tokens chosen in one step for the sentences that are not finished yet."""
+    """The tokens chosen in one step for the unfinished sentences."""
 
     sentences: list[int]
     tokens: list[int]
     logp: list[float]
     weights: Mapping[str, Tensor]  # (row, head, key)
+
+
+class ForcedTokens(NamedTuple):
+    """The next token of each unfinished sentence whose prefix fixes it."""
+
+    is_forced: Tensor  # (sentence,), bool
+    ids: Tensor  # (sentence,), padding where no token is forced
+
+
+def forced_tokens(prefix: Padded | None, sentences: Tensor, t: int) -> ForcedTokens | None:
+    """Return the tokens that a prefix fixes at step `t`; None if it fixes none."""
+    if prefix is None or t >= prefix.ids.shape[1]:
+        return None
+    return ForcedTokens(prefix.keep[sentences, t], prefix.ids[sentences, t])
 
 
 def step_weights(attentions: Mapping[str, AttentionOutput]) -> dict[str, Tensor]:
@@ -32,8 +47,8 @@ def step_weights(attentions: Mapping[str, AttentionOutput]) -> dict[str, Tensor]
 def join_weights(steps: Sequence[Mapping[str, Tensor]], source_length: int, self_sites: SelfSites) -> dict[str, Tensor]:
     """Stack the weights of one output's steps as site -> (step, head, key).
 
-    Source padding is cut off. A site that attends to the output itself has one key more in every step;
-    keys that a step could not attend to yet are 0.
+    Source padding is removed. At a self-attention site every step has one more key than the step before; the weights
+    of later keys are 0.
     """
     joined: dict[str, Tensor] = {}
     for site in steps[0] if steps else ():
@@ -44,7 +59,7 @@ def join_weights(steps: Sequence[Mapping[str, Tensor]], source_length: int, self
 
 
 def self_attention_sites(sites: Sequence[Site]) -> SelfSites:
-    """Return the names of the sites that attend to the output itself."""
+    """Return the names of the self-attention sites."""
     return frozenset(site.id for site in sites if site.kind == "self")
 
 

@@ -21,7 +21,7 @@ class Hypothesis:
 
     tokens: tuple[int, ...]
     logp: float
-    score: float  # `logp`, or with a beam what Wu 2016, eq. 14 makes of it
+    score: float  # beam search: Wu 2016, eq. 14; otherwise `logp`
     token_logp: tuple[float, ...]
     finished: bool
     attentions: Mapping[str, Float[Tensor, "query head key"]] = field(default_factory=dict)  # unpadded
