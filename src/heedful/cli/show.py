@@ -24,6 +24,7 @@ def show(
         typer.Option(
             "-o",
             "--out",
+            metavar="FILE",
             help="Write an interactive page (.html), a figure (.png, .svg, .pdf) or an export (.csv, .npz, .links).",
             show_default=False,
         ),
@@ -32,19 +33,29 @@ def show(
     view: Annotated[
         str | None,
         typer.Option(
-            help="View: alignment, lines, heads, steps, beam, photo, words, arcs or history (default: by the trace).",
+            metavar="VIEW",
+            help="alignment, lines, heads, steps, beam, photo, words, arcs or history (default: depends on the trace).",
             show_default=False,
         ),
     ] = None,
-    site: Annotated[str | None, typer.Option(help="Attention site (default: the alignment site).")] = None,
-    head: Annotated[int | None, typer.Option(min=0, help="Attention head (default: the mean of all heads).")] = None,
+    site: Annotated[
+        str | None,
+        typer.Option(metavar="SITE", help="Attention site, such as dec.0.cross (default: the alignment site)."),
+    ] = None,
+    head: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Attention head (default: the mean of all heads).")
+    ] = None,
     subwords: Annotated[bool, typer.Option("--subwords", help="Show subwords instead of words.")] = False,
     special_tokens: Annotated[bool, typer.Option(help="Show start and end tokens.")] = True,
     link_method: Annotated[
-        str, typer.Option(help=".links: how word links are extracted: naive, shift or shared (docs/faithfulness.md).")
+        str,
+        typer.Option(
+            metavar="METHOD",
+            help="How .links extracts word links from weights: naive, shift or shared (docs/faithfulness.md).",
+        ),
     ] = "naive",
 ) -> None:
-    """Show a trace. In the terminal, as an interactive page, as a figure, or in another format."""
+    """Show a trace. Prints it, or writes an interactive page, a figure or an export."""
     from heedful.trace.schema import LINK_METHODS, Trace
     from heedful.viz.base import Output, ViewOptions
     from heedful.viz.views import default_view, get_view
@@ -89,15 +100,14 @@ def _write_page(trace: Trace, view: View, options: ViewOptions, out: Path) -> No
 
 
 def _export(trace: Trace, out: Path, options: ViewOptions, link_method: LinkMethod) -> None:
+    from heedful.atomic_write import atomic_write
     from heedful.trace.schema import format_links, to_csv, to_npz, trace_links
 
-    try:
+    with atomic_write(out, TraceError) as draft:
         if out.suffix.lower() == ".npz":
-            to_npz(trace, out)
+            to_npz(trace, draft)
         elif out.suffix.lower() == ".csv":
-            out.write_text(to_csv(trace, options.site, words=options.words), encoding="utf-8")
+            draft.write_text(to_csv(trace, options.site, words=options.words), encoding="utf-8")
         else:
             links = trace_links(trace, link_method, options.site, options.head)
-            out.write_text(format_links(links) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise TraceError(f"{out}: cannot be written: {error.strerror}") from None
+            draft.write_text(format_links(links) + "\n", encoding="utf-8")
