@@ -130,7 +130,9 @@ def build(
         "beta": BETA,
     }
     config = AttentionConfig(**{**chosen, **PLACEMENT_SETTINGS[placement], **settings})
-    attention = build_attention(config, query=query_size(score) if query is None else query, key=key, value=value)
+    attention = build_attention(
+        config, query_size=query_size(score) if query is None else query, key_size=key, value_size=value
+    )
     return randomize_parameters(attention).to(dtype)
 
 

@@ -30,7 +30,7 @@ from heedful.attention import (
     Score,
     build_attention,
 )
-from heedful.attention.placements.base import Placed, PlacementContext
+from heedful.attention.placements.base import PlacementContext, PlacementOutput
 from heedful.attention.placements.hard import HardMode
 from heedful.attention.scores.base import Keys, Query, Scores, dot_products
 from heedful.config import AttentionConfig
@@ -64,9 +64,11 @@ class Constant(Normalizer):
 class First(Placement):
     """A placement of a user: the first position alone."""
 
-    def forward(self, scores: Tensor, allowed: Tensor, normalize: Normalizer, context: PlacementContext) -> Placed:
+    def forward(
+        self, scores: Tensor, allowed: Tensor, normalizer: Normalizer, context: PlacementContext
+    ) -> PlacementOutput:
         first = torch.arange(scores.shape[-1]) == 0
-        return normalize(scores, allowed & first), {}
+        return normalizer(scores, allowed & first), {}
 
 
 def test_a_recipe_can_name_what_a_user_registers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +77,7 @@ def test_a_recipe_can_name_what_a_user_registers(monkeypatch: pytest.MonkeyPatch
     for kind, thing in (("score", Negative), ("normalizer", Constant), ("placement", First)):
         monkeypatch.setitem(registry._registered[kind], thing.__name__.lower(), thing)
     config = AttentionConfig(score="negative", normalizer="constant", placement="first")
-    attention = build_attention(config, query=2, key=2)
+    attention = build_attention(config, query_size=2, key_size=2)
     keys = torch.tensor([[[1.0, 2.0], [3.0, 4.0]]])
     output = attention(torch.tensor([[[1.0, 1.0]]]), keys)
     assert output.scores is not None
@@ -102,7 +104,7 @@ def test_every_name_builds_what_it_names() -> None:
 
 
 def built(**settings: Any) -> Any:
-    return build_attention(AttentionConfig(**settings), query=10, key=10, site="here", kind="self")
+    return build_attention(AttentionConfig(**settings), query_size=10, key_size=10, site="here", kind="self")
 
 
 def test_every_setting_reaches_its_mechanism() -> None:

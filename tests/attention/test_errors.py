@@ -83,12 +83,12 @@ def test_a_further_mask_of_a_wrong_shape_is_refused(shape: tuple[int, ...]) -> N
 @pytest.mark.parametrize(("width", "count"), [(10, 3), (10, 4), (7, 2), (4, 0), (4, -1)])
 def test_a_width_that_is_not_divisible_by_the_heads_is_refused(width: int, count: int) -> None:
     with pytest.raises(ShapeError, match=f"a width of {width} is not divisible by {count} heads"):
-        Heads(count, width, query=width, key=width)
+        Heads(count, width, query_size=width, key_size=width)
 
 
 def test_a_width_of_a_config_that_is_not_divisible_by_the_heads_is_refused() -> None:
     with pytest.raises(ShapeError, match="a width of 10 is not divisible by 3 heads"):
-        build_attention(AttentionConfig(score="dot", heads=3), query=10, key=5)
+        build_attention(AttentionConfig(score="dot", heads=3), query_size=10, key_size=5)
 
 
 @pytest.mark.parametrize("score", SCORES)

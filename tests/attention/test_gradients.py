@@ -116,7 +116,7 @@ def test_several_heads_looking_at_themselves(score: str, hooks: Hooks) -> None:
 @pytest.mark.parametrize("recall", [True, False])
 @pytest.mark.parametrize("zero_slot", [True, False])
 def test_the_tape(recall: bool, zero_slot: bool) -> None:
-    tape = randomize_parameters(Tape(2, 3, width=5, recall=recall, zero_slot=zero_slot)).double()
+    tape = randomize_parameters(Tape(2, 3, score_width=5, recall=recall, zero_slot=zero_slot)).double()
     write_tape = [torch.tensor([True, False]), torch.tensor([True, True])]
 
     def run_tape(x: Tensor, *rest: Tensor) -> tuple[Tensor, ...]:

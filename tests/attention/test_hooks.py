@@ -15,7 +15,7 @@ from heedful.attention import (
     Hooks,
     Override,
     coverage_loss,
-    mix,
+    weighted_sum,
 )
 from heedful.errors import ShapeError
 
@@ -96,7 +96,7 @@ def test_an_edit_receives_site_output_and_positions_and_its_weights_are_used(sco
     close(record.weights, own.weights, 0.0)
     close(record.scores, own.scores, 0.0)
     # Used as they are, though they sum to 2: an edit is never renormalized.
-    close(context, mix(edited_weights(inputs), inputs.values[:, :, None])[:, :, 0], 1e-14)
+    close(context, weighted_sum(edited_weights(inputs), inputs.values[:, :, None])[:, :, 0], 1e-14)
     assert not torch.allclose(context, own_context)
     if output.weights is not None:
         assert torch.equal(output.weights, edited_weights(inputs))
@@ -149,7 +149,7 @@ def test_an_edit_sets_the_weights_of_every_head() -> None:
     query = torch.randn(5, 3, 10, generator=rng(), dtype=torch.float64)
     context, _, _ = attend(attention, query, memory, hooks=Hooks(edit=lambda site, output, at: Override(weights)))
     assert attention.heads is not None
-    joined = attention.heads.join(mix(weights, memory.values))
+    joined = attention.heads.join(weighted_sum(weights, memory.values))
     close(context, torch.where(weights.sum(dim=(2, 3))[..., None] > 0, joined, 0.0), 1e-14)
     assert not context[0, 0].any()
 

@@ -36,7 +36,7 @@ from heedful.attention import (
     Override,
     extent,
     lengths_to_keep,
-    mix,
+    weighted_sum,
     without_last,
 )
 
@@ -182,7 +182,7 @@ def test_a_single_readable_key_gets_all_weight(score: str, normalizer: str, seed
 
 def mix_values(values: Tensor) -> Tensor:
     weights = torch.tensor([0.0, 0.0, 0.5, 0.5], dtype=values.dtype).view(1, 1, 1, 4)
-    return mix(weights, values[:, :, None])[:, :, 0]
+    return weighted_sum(weights, values[:, :, None])[:, :, 0]
 
 
 def edited(values: Tensor) -> Tensor:

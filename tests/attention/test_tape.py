@@ -18,7 +18,7 @@ def randn(*shape: int, seed: int = 1) -> Tensor:
 
 
 def make(recall: bool = True, zero_slot: bool = False) -> Tape:
-    return randomize_parameters(Tape(INPUT, HIDDEN, width=WIDTH, recall=recall, zero_slot=zero_slot)).double()
+    return randomize_parameters(Tape(INPUT, HIDDEN, score_width=WIDTH, recall=recall, zero_slot=zero_slot)).double()
 
 
 def write_tape(tape: Tape, hidden: Tensor, cell: Tensor, keep: Tensor) -> Memory:

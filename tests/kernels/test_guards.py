@@ -49,4 +49,4 @@ def test_a_kernel_without_a_backward_pass_runs_only_where_no_gradients_are_recor
     ("p", "training", "expected"), [(0.5, True, True), (0.5, False, False), (0.0, True, False), (0.0, False, False)]
 )
 def test_dropout_drops_in_training_with_a_probability_above_0(p: float, training: bool, expected: bool) -> None:
-    assert kernels.drops(p, training) is expected
+    assert kernels.is_dropout_active(p, training) is expected

@@ -12,7 +12,7 @@ from heedful.layers.recurrent import CellKind, RecurrentEncoder, RecurrentStack
 @pytest.mark.parametrize("kind", ["rnn", "gru", "lstm"])
 def test_the_backward_direction_starts_at_the_last_word_of_each_sentence(kind: str) -> None:
     torch.manual_seed(1)
-    encoder = RecurrentEncoder(EncoderConfig.model_validate({"kind": kind, "hidden": 3}), input=5).double()
+    encoder = RecurrentEncoder(EncoderConfig.model_validate({"kind": kind, "hidden": 3}), input_size=5).double()
     inputs = torch.randn(2, 7, 5, dtype=torch.float64)
     keep = torch.arange(7) < torch.tensor([[7], [4]])
     output = encoder(inputs, keep)
@@ -26,7 +26,7 @@ def test_the_backward_direction_starts_at_the_last_word_of_each_sentence(kind: s
 
 
 def test_the_mean_ignores_padding() -> None:
-    encoder = RecurrentEncoder(EncoderConfig(hidden=3), input=5)
+    encoder = RecurrentEncoder(EncoderConfig(hidden=3), input_size=5)
     keep = torch.arange(6) < torch.tensor([[6], [2]])
     output = encoder(torch.randn(2, 6, 5), keep)
     torch.testing.assert_close(output.mean()[1], output.keys[1, :2].mean(dim=0))

@@ -1,7 +1,7 @@
-"""Every mechanism of the attention family behind one interface: `prepare` once, then call.
+"""Attention mechanisms behind one interface: `prepare` the source once, then call the module with queries.
 
 >>> import torch
->>> attention = Attention(ScaledDot(query=4, key=4))
+>>> attention = Attention(ScaledDot(query_size=4, key_size=4))
 >>> keys = torch.eye(4)[None]                                  # one sentence of four positions
 >>> memory = attention.prepare(keys, keep=torch.tensor([[True, True, True, False]]))
 >>> output, carry = attention(torch.zeros(1, 1, 4), memory, hooks=Hooks(Detail.WEIGHTS))
@@ -9,7 +9,7 @@
 tensor([0.3333, 0.3333, 0.3333, 0.0000])
 """
 
-from heedful.attention.attention import Attention, mix
+from heedful.attention.attention import Attention, weighted_sum
 from heedful.attention.build import build_attention
 from heedful.attention.heads import Heads
 from heedful.attention.hooks import ALLOWED, NO_HOOKS, Detail, Edit, Hooks, Override
@@ -79,8 +79,8 @@ __all__ = [
     "extent",
     "lengths_to_keep",
     "masked_softmax",
-    "mix",
     "smoothed_softmax",
     "sparsemax",
+    "weighted_sum",
     "without_last",
 ]

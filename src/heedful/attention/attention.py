@@ -1,7 +1,7 @@
-"""Attention: a score, a normalizer and a placement behind one interface.
+"""The attention module: a score, a normalizer and a placement (which keys a query may attend to).
 
-`prepare` turns encoder states into a `Memory` once; the call attends to it with any number of queries. The query axis
-is target time in training and the beam in search: queries never see one another.
+`prepare` turns encoder states into a `Memory` once; `forward` attends to it with any number of queries. The query axis
+is target time in training and the beam in search; queries are independent of one another.
 """
 
 from __future__ import annotations
@@ -30,10 +30,13 @@ OnTooLong = Literal["error", "ignore"]
 
 
 class Attention(nn.Module):
-    """Every mechanism of the family, by its parts (Chaudhari 2021: `A(q, K, V) = sum_i p(a(k_i, q)) v_i`).
+    """Attention composed of its parts: `A(q, K, V) = sum_i p(a(k_i, q)) v_i` (Chaudhari 2021).
+
+    The score is `a`, the normalizer and the placement are `p`. `site` is the name by which hooks and traces refer to
+    this attention, `kind` says what it connects (cross-attention, self-attention, pooling, ...).
 
     >>> from heedful.attention import ScaledDot
-    >>> attention = Attention(ScaledDot(query=4, key=4))
+    >>> attention = Attention(ScaledDot(query_size=4, key_size=4))
     >>> keys = torch.tensor([[[2.0, 0.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0]]])
     >>> attention(torch.tensor([[[1.0, 0.0, 0.0, 0.0]]]), keys).weights.round(decimals=2)
     tensor([[[[0.7300, 0.2700]]]])
@@ -46,7 +49,7 @@ class Attention(nn.Module):
         placement: Placement | None = None,
         *,
         heads: Heads | None = None,
-        on_too_long: OnTooLong = "error",  # what to do with a source longer than the score's table
+        on_too_long: OnTooLong = "error",  # for a source longer than `score.max_keys`
         read_end: bool = True,  # may the source's end token be attended to?
         dropout: float = 0.0,
         site: str = "cross",
@@ -64,7 +67,7 @@ class Attention(nn.Module):
 
     @property
     def sequential(self) -> bool:
-        """Whether a step needs the one before, so that steps cannot be computed at once (coverage)."""
+        """Whether each step needs the carry of the step before, so that steps cannot run in parallel (coverage)."""
         return self.score.sequential
 
     def prepare(
@@ -85,18 +88,18 @@ class Attention(nn.Module):
         check_shape("values", values.shape, f"a source with keys of shape {tuple(keys.shape)}", (*keys.shape[:2], -1))
         if not self.read_end:
             keep = without_last(keep)
-        keep = self._within_limit(keep)
+        keep = self._mask_beyond_limit(keep)
         if self.heads is None:
             split_keys, split_values = keys[:, :, None], values[:, :, None]
         else:
-            split_keys, split_values = self.heads.keys(keys), self.heads.values(values)
+            split_keys, split_values = self.heads.split_keys(keys), self.heads.split_values(values)
         expected = (*keys.shape[:2], -1, self.score.key_size)
         check_shape("a key", split_keys.shape, f"the {type(self.score).__name__} score", expected)
-        return Memory(self.score.keys(split_keys), split_values, keep)
+        return Memory(self.score.project_keys(split_keys), split_values, keep)
 
-    def initial_carry(self, memory: Memory, rows: int = 1) -> Carry:
-        """Return the carry of the first step, for `rows` queries per sentence; empty without coverage."""
-        return self.score.initial_carry(memory, rows)
+    def initial_carry(self, memory: Memory, queries: int = 1) -> Carry:
+        """Return the carry of the first step, for `queries` queries per sentence; empty without coverage."""
+        return self.score.initial_carry(memory, queries)
 
     if TYPE_CHECKING:
 
@@ -159,48 +162,49 @@ class Attention(nn.Module):
             raise ShapeError("keep and values belong to prepare(): a Memory already holds them")
         hooks = NO_HOOKS if hooks is None else hooks
         detail = hooks.detail_at(self.site.id)
-        call = self._check(query, memory, allowed, hooks)
-        positions = self._positions(query, positions)
+        call = self._make_call(query, memory, allowed, hooks)
+        positions = self._check_positions(query, positions)
         kernel = find_kernel(call)
         if kernel is not None:
             head_contexts, kernel_weights = kernel.run(call)
             context = self._join(head_contexts, call.allowed)
             return AttentionOutput(context, None if detail is Detail.NONE else kernel_weights), carry
         scores = self.score.score_step(call.query, memory.keys, carry)  # e_i = a(k_i, q)
-        place = PlacementContext(call.query, positions, extent(call.keep), rng)
-        weights, extras = self.placement(scores, call.allowed, self.normalizer, place)  # a = p(e)
+        placement_context = PlacementContext(call.query, positions, extent(call.keep), rng)
+        weights, extras = self.placement(scores, call.allowed, self.normalizer, placement_context)  # a = p(e)
         if hooks.edit is not None:
             mask = {ALLOWED: call.allowed.expand_as(weights)}
-            own = AttentionOutput(weights=weights, scores=scores, extras={**extras, **mask})
-            weights = apply_edit(hooks.edit, self.site.id, own, positions, call.allowed)
-        carry, reported = self.score.update_carry(carry, weights)
-        extras = {**extras, **reported}
-        head_contexts = mix(dropout(weights, self.dropout, self.training), memory.values)  # c = sum_i a_i v_i
+            unedited = AttentionOutput(weights=weights, scores=scores, extras={**extras, **mask})
+            weights = apply_edit(hooks.edit, self.site.id, unedited, positions, call.allowed)
+        carry, score_extras = self.score.update_carry(carry, weights)
+        extras = {**extras, **score_extras}
+        head_contexts = weighted_sum(dropout(weights, self.dropout, self.training), memory.values)  # c = sum_i a_i v_i
         context = self._join(head_contexts, weights)
         if detail is Detail.FULL:
             return AttentionOutput(context, weights, scores, extras, query, head_contexts), carry
         return AttentionOutput(context, None if detail is Detail.NONE else weights, extras=extras), carry
 
-    def _check(self, query: Tensor, memory: Memory, allowed: Tensor | None, hooks: Hooks) -> AttentionCall:
-        """Check the shapes, split the query by head and join the masks."""
+    def _make_call(self, query: Tensor, memory: Memory, allowed: Tensor | None, hooks: Hooks) -> AttentionCall:
+        """Check the shapes, split the query into heads and combine the masks."""
         batch = len(memory.keep)
         check_shape("query", query.shape, f"a memory of {batch} sentences", (batch, -1, -1))
-        split = query[:, :, None] if self.heads is None else self.heads.query(query)
+        split = query[:, :, None] if self.heads is None else self.heads.split_query(query)
         expected = (*query.shape[:2], -1, self.score.query_size)
         check_shape("a query", split.shape, f"the {type(self.score).__name__} score", expected)
-        keep = self._within_limit(memory.keep)  # a memory may have grown since it was prepared
-        joined = allowed_keys(keep, query.shape[1], allowed)
-        detail, edited = hooks.detail_at(self.site.id), hooks.edit is not None
-        return AttentionCall(self, split, memory, keep, joined, allowed is not None, detail, edited)
+        keep = self._mask_beyond_limit(memory.keep)  # a memory may have grown since it was prepared
+        mask = allowed_keys(keep, query.shape[1], allowed)
+        detail, has_edit = hooks.detail_at(self.site.id), hooks.edit is not None
+        return AttentionCall(self, split, memory, keep, mask, allowed is not None, detail, has_edit)
 
-    def _positions(self, query: Tensor, positions: Tensor | None) -> Tensor:
+    def _check_positions(self, query: Tensor, positions: Tensor | None) -> Tensor:
+        """Return the target positions of the queries: the given ones, or 0, 1, 2, ..."""
         if positions is None:
             return torch.arange(query.shape[1], device=query.device).expand(query.shape[:2])
         check_shape("positions", positions.shape, f"a call with queries of shape {tuple(query.shape)}", query.shape[:2])
         return positions
 
-    def _within_limit(self, keep: Tensor) -> Tensor:
-        """Return `keep` without the positions that the score has no room for, or raise."""
+    def _mask_beyond_limit(self, keep: Tensor) -> Tensor:
+        """Return `keep` with False from position `score.max_keys` on; raise if `on_too_long` says so."""
         limit = self.score.max_keys
         if limit is None or keep.shape[1] <= limit:
             return keep
@@ -213,17 +217,18 @@ class Attention(nn.Module):
         return keep & (torch.arange(keep.shape[1], device=keep.device) < limit)
 
     def _join(self, head_contexts: Tensor, attended: Tensor) -> Tensor:
-        """Join the contexts of the heads; a query that attends to no key gets zeros, not a bias.
+        """Join the contexts of the heads.
 
-        `attended` (batch, query, head, key) is nonzero where there is weight, or may be.
+        A query that attends to no key gets zeros instead of the bias of the output projection. `attended` (batch,
+        query, head, key) is nonzero where a key has weight or may have it.
         """
         if self.heads is None:
             return head_contexts.squeeze(2)
         return self.heads.join(head_contexts).masked_fill(~attended.any(dim=-1).any(dim=2)[..., None], 0.0)
 
 
-def mix(
+def weighted_sum(
     weights: Float[Tensor, "batch query head key"], values: Float[Tensor, "batch key head width"]
 ) -> Float[Tensor, "batch query head width"]:
-    """Return `c = sum_i a_i v_i`. Values of forbidden keys have weight 0 and must be finite."""
+    """Return `c = sum_i a_i v_i`. Keys that are not allowed have weight 0, but their values must be finite."""
     return torch.einsum("bqhk,bkhd->bqhd", weights, values)

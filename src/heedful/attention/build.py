@@ -1,4 +1,4 @@
-"""From names to mechanisms: the one place where an attention config becomes a module."""
+"""Build an `Attention` from its config; no other module does so."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from heedful.trace.schema import SiteKind
 def build_attention(
     config: AttentionConfig,
     *,
-    query: int,
-    key: int,
-    value: int | None = None,
+    query_size: int,
+    key_size: int,
+    value_size: int | None = None,
     site: str = "cross",
     kind: SiteKind = "cross",
 ) -> Attention:
-    """Build an attention over keys of size `key` for queries of size `query`.
+    """Build attention for queries and keys of these sizes; values have the size of the keys by default.
 
-    Multi-head attention has the width of the query, as in a Transformer of that width.
+    Multi-head attention projects everything to the size of the query.
     """
-    heads = Heads(config.heads, query, query=query, key=key, value=value) if config.heads else None
-    query_size, key_size = (heads.per_head, heads.per_head) if heads else (query, key)
+    heads = None
+    if config.heads:
+        heads = Heads(config.heads, query_size, query_size=query_size, key_size=key_size, value_size=value_size)
+        query_size = key_size = heads.head_width
     return Attention(
         registry.get("score", config.score).from_config(config, query_size, key_size),
         registry.get("normalizer", config.normalizer).from_config(config),

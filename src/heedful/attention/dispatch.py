@@ -1,7 +1,7 @@
-"""Which kernel may stand in for the readable mathematics of `Attention.forward`.
+"""The kernels that can replace the plain PyTorch code of `Attention.forward`, and the choice among them.
 
-`KERNELS` is tried in order; each entry has one predicate over the call. A call that no kernel takes is computed in
-`Attention.forward` itself, and the tests hold every kernel equal to that.
+`KERNELS` are tried in order; the first whose predicate accepts the call runs it. A call that no kernel supports is
+computed in `Attention.forward` itself; the tests compare every kernel with that code.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from heedful.attention.types import Memory
 
 @runtime_checkable
 class Mechanism(Protocol):
-    """What dispatch needs to know of an `Attention`."""
+    """The attributes of an `Attention` that dispatch reads; importing the class would be circular."""
 
     score: Score
     normalizer: Normalizer
@@ -43,23 +43,23 @@ class Mechanism(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AttentionCall:
-    """One call of an attention, with the query split by head and the masks joined."""
+    """One call of an attention, with the query split into heads and the masks combined."""
 
     mechanism: Mechanism
     query: Float[Tensor, "batch query head inner"]
     memory: Memory
     keep: Bool[Tensor, "batch key"]
     allowed: Bool[Tensor, "batch query 1 key"]
-    masked_per_query: bool  # does `allowed` hold more than `keep`?
+    masked_per_query: bool  # whether `allowed` forbids more than `keep` does
     detail: Detail
-    edited: bool
+    has_edit: bool  # whether the hooks may override the weights
 
 
 KernelOutput = tuple[Float[Tensor, "batch query head width"], Float[Tensor, "batch query head key"] | None]
 
 
 class Kernel(NamedTuple):
-    """A kernel, when it may run, and how; it returns the contexts of the heads, and the weights if it has them."""
+    """A kernel: whether it supports a call, and a function that returns the contexts and, if available, the weights."""
 
     name: str
     supports: Callable[[AttentionCall], bool]
@@ -67,21 +67,21 @@ class Kernel(NamedTuple):
 
 
 def find_kernel(call: AttentionCall) -> Kernel | None:
-    """Return the first kernel that supports a call; None: compute it in readable steps."""
+    """Return the first kernel that supports a call; None if `Attention.forward` has to compute it in PyTorch."""
     return next((kernel for kernel in KERNELS if kernel.supports(call)), None)
 
 
-# mechanisms; types are compared exactly: a subclass may compute something else
+# Predicates on mechanisms. Types are compared exactly, because a subclass may compute something else.
 
 
 def is_softmax_over_all_keys(mechanism: Mechanism) -> bool:
     """Return whether the weights are a plain softmax: no other normalizer or placement, no dropout now."""
     plain = type(mechanism.normalizer) is Softmax and type(mechanism.placement) is Global
-    return plain and not kernels.drops(mechanism.dropout, mechanism.training)
+    return plain and not kernels.is_dropout_active(mechanism.dropout, mechanism.training)
 
 
 def is_plain_additive(mechanism: Mechanism) -> bool:
-    """Return whether this is Bahdanau's attention: additive scores, plain softmax, no projections by head."""
+    """Return whether this is Bahdanau's attention: additive scores, plain softmax, no head projections."""
     return type(mechanism.score) is Additive and mechanism.heads is None and is_softmax_over_all_keys(mechanism)
 
 
@@ -91,7 +91,7 @@ def is_plain_dot(mechanism: Mechanism) -> bool:
 
 
 def is_plain(mechanism: Mechanism) -> bool:
-    """Return whether this is additive or dot-product attention with a plain softmax and no projections by head."""
+    """Return whether this is additive or dot-product attention with a plain softmax and no head projections."""
     return mechanism.heads is None and (is_plain_dot(mechanism) or is_plain_additive(mechanism))
 
 
@@ -99,10 +99,10 @@ def is_plain(mechanism: Mechanism) -> bool:
 
 
 def _supports_torch(call: AttentionCall) -> bool:
-    """Torch's kernel takes dot products under softmax; it shows no weights.
+    """Torch's kernel computes softmax over dot products; it does not return the weights.
 
-    Half precision on the CPU is left out: there the kernel uses instructions that some virtual machines announce but
-    do not have, which kills the process. Dropout on the CPU is faster in our own kernel.
+    Half precision on the CPU is excluded: there the kernel uses instructions that some virtual machines report but do
+    not implement, which kills the process. Dropout on the CPU is faster in the C kernel.
     """
     mechanism = call.mechanism
     plain = (
@@ -110,12 +110,13 @@ def _supports_torch(call: AttentionCall) -> bool:
         and type(mechanism.normalizer) is Softmax
         and type(mechanism.placement) is Global
     )
-    if not plain or call.detail is not Detail.NONE or call.edited:
+    if not plain or call.detail is not Detail.NONE or call.has_edit:
         return False
     if call.query.device.type != "cpu":
         return True
-    hashed_dropout = kernels.drops(mechanism.dropout, mechanism.training) and kernels.supports(call.query)
-    return kernels.is_full_precision(call.query) and not hashed_dropout
+    active = kernels.is_dropout_active(mechanism.dropout, mechanism.training)
+    has_faster_dropout = active and kernels.supports(call.query)
+    return kernels.is_full_precision(call.query) and not has_faster_dropout
 
 
 def _run_torch(call: AttentionCall) -> KernelOutput:
@@ -132,17 +133,17 @@ def _run_torch(call: AttentionCall) -> KernelOutput:
     return context.transpose(1, 2), None
 
 
-# our kernels: no backward pass; they show weights, but no scores
+# C kernels: they have no backward pass and return weights, but no scores
 
 
-def _supports_ours(call: AttentionCall) -> bool:
-    records = call.detail is Detail.FULL or call.edited
-    return not records and kernels.supports(call.query, call.memory.keys, gradients=False)
+def _supports_c(call: AttentionCall) -> bool:
+    needs_scores = call.detail is Detail.FULL or call.has_edit
+    return not needs_scores and kernels.supports(call.query, call.memory.keys, gradients=False)
 
 
 def _supports_additive(call: AttentionCall) -> bool:
-    """The additive kernel knows one mask for all queries of a sentence."""
-    return is_plain_additive(call.mechanism) and not call.masked_per_query and _supports_ours(call)
+    """The additive kernel takes one mask for all queries of a sentence."""
+    return is_plain_additive(call.mechanism) and not call.masked_per_query and _supports_c(call)
 
 
 def _run_additive(call: AttentionCall) -> KernelOutput:
@@ -158,7 +159,7 @@ def _run_additive(call: AttentionCall) -> KernelOutput:
 
 
 def _supports_dot(call: AttentionCall) -> bool:
-    return is_plain_dot(call.mechanism) and _supports_ours(call)
+    return is_plain_dot(call.mechanism) and _supports_c(call)
 
 
 def _run_dot(call: AttentionCall) -> KernelOutput:

@@ -1,4 +1,4 @@
-"""Hooks: what an attention call records, and weights that replace its own."""
+"""Hooks: what an attention call records, and weights that override its own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_LISTED = 12  # positions listed in an error
 
 
 class Detail(IntEnum):
-    """How much an attention call records. Torch's fused kernel never shows its weights, so it runs at NONE only."""
+    """How much an attention call records. Torch's fused kernel does not return weights, so it runs only at NONE."""
 
     NONE = 0
     WEIGHTS = 1
@@ -62,7 +62,7 @@ def apply_edit(
     positions: Int[Tensor, "batch query"],
     allowed: Bool[Tensor, "batch query #head key"],
 ) -> Float[Tensor, "batch query head key"]:
-    """Return the weights that an edit asks for, or the output's own; refuse weights that cannot be used."""
+    """Return the weights that an edit returns, or the output's own; raise if they are invalid."""
     weights = output.weights
     assert weights is not None
     override = edit(site, output, positions)
@@ -75,8 +75,9 @@ def apply_edit(
     if bool(edited.masked_fill(allowed, 0.0).any()):
         forbidden = (edited != 0) & ~allowed
         row = tuple(forbidden.nonzero()[0][:-1])
-        readable = allowed.expand_as(weights)[row].nonzero().flatten().tolist()
-        listed = ", ".join(map(str, readable[:MAX_LISTED])) + (" ..." if len(readable) > MAX_LISTED else "")
+        allowed_positions = allowed.expand_as(weights)[row].nonzero().flatten().tolist()
+        listed = ", ".join(map(str, allowed_positions[:MAX_LISTED]))
+        listed += " ..." if len(allowed_positions) > MAX_LISTED else ""
         raise ShapeError(
             f"the edit at {site} puts weight on positions that may not be attended to; allowed: {listed or 'none'}"
         )

@@ -27,12 +27,12 @@ def without_last(keep: Bool[Tensor, "batch key"]) -> Bool[Tensor, "batch key"]:
     tensor([[ True, False, False],
             [False, False, False]])
     """
-    remaining = keep.flip(-1).cumsum(-1).flip(-1)  # number of True from here on, this one included
+    remaining = keep.flip(-1).cumsum(-1).flip(-1)  # number of True values from this position on
     return keep & (remaining > 1)
 
 
 def extent(keep: Bool[Tensor, "batch key"]) -> Int[Tensor, "batch"]:
-    """Return T of the papers: one past the last True, 0 where there is none."""
+    """Return the length T of each source: the index of its last True plus 1, or 0 if there is none."""
     if keep.shape[-1] == 0:
         return torch.zeros(keep.shape[0], dtype=torch.long, device=keep.device)
     positions = torch.arange(1, keep.shape[-1] + 1, device=keep.device)
@@ -40,7 +40,7 @@ def extent(keep: Bool[Tensor, "batch key"]) -> Int[Tensor, "batch"]:
 
 
 def causal(count: int, device: torch.device | None = None) -> Bool[Tensor, "1 query key"]:
-    """Return the mask with which each position attends to itself and those before it.
+    """Return the mask that lets each position attend to itself and to those before it.
 
     >>> causal(3)[0].int()
     tensor([[1, 0, 0],
@@ -68,6 +68,6 @@ def allowed_keys(
 
 
 def check_bool(name: str, mask: Tensor) -> None:
-    """Raise unless a mask is of torch.bool."""
+    """Raise unless the dtype of a mask is torch.bool."""
     if mask.dtype != torch.bool:
         raise ShapeError(f"{name} is a mask of {mask.dtype}, but must be of torch.bool: True means readable")

@@ -1,4 +1,4 @@
-"""The records that attention takes and returns. Nothing is kept on a module between calls."""
+"""The data that attention takes and returns; modules keep no state between calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EMPTY: Mapping[str, Tensor] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A source that `prepare` has projected once: held by the caller, never repeated per beam.
+    """The keys and values of a source, projected once by `prepare`; all beams of a sentence share them.
 
     `keys` are already projected by the score. `keep` is True where a key may be attended to.
     """
@@ -47,7 +47,7 @@ class AttentionOutput:
     `context` is `sum_i a_i v_i`, joined over the heads. `weights` are recorded from `Detail.WEIGHTS` on; the
     scores before mask and normalizer, the query and each head's context at `Detail.FULL`. `extras` is what the
     placement and the score report (a center, a sample and its log-probability, the coverage loss).
-    Records without a context exist too: what an edit receives, and the records of fused loops and engines.
+    `context` is None in what an edit receives and in what fused loops and engines record.
     """
 
     context: Float[Tensor, "batch query out"] | None = None

@@ -3,7 +3,7 @@
 from heedful.kernels.attention import additive_attention, additive_attention_backward, dot_attention
 from heedful.kernels.cells import gru_cell, gru_cell_backward, lstm_cell, lstm_cell_backward
 from heedful.kernels.dropout import DropoutMask, dropout, seeded_dropout
-from heedful.kernels.guards import accepts, drops, is_full_precision, supports
+from heedful.kernels.guards import accepts, is_dropout_active, is_full_precision, supports
 from heedful.kernels.int8 import Int8Product, int8_gru_sequence
 from heedful.kernels.loader import has_fast_int8, library
 from heedful.kernels.losses import cross_entropy, rdrop_cross_entropy, top_k
@@ -17,7 +17,7 @@ __all__ = [
     "cross_entropy",
     "dot_attention",
     "dropout",
-    "drops",
+    "is_dropout_active",
     "gru_cell",
     "gru_cell_backward",
     "has_fast_int8",

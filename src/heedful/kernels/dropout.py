@@ -1,4 +1,4 @@
-"""Dropout whose mask is hashed, not stored: drawing torch's mask costs more than many a matrix product."""
+"""Dropout whose mask is computed by a hash: drawing a mask with torch can cost more than a matrix product."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from torch import Generator, Tensor, nn
 from torch.autograd import Function
 
 from heedful.kernels import loader
-from heedful.kernels.guards import accepts, drops
+from heedful.kernels.guards import accepts, is_dropout_active
 
 UINT32 = 2**32
 _thread = threading.local()
 
 
 class DropoutMask(NamedTuple):
-    """A dropout mask: element i is kept if its index, hashed with the seed, falls below a limit."""
+    """A dropout mask: element i is kept if the hash of i and the seed is below `limit`."""
 
     p: float
     seed: int
@@ -30,7 +30,7 @@ class DropoutMask(NamedTuple):
         return min(UINT32 - 1, round((1.0 - self.p) * UINT32))
 
     def apply(self, x: Tensor) -> Tensor:
-        """Return `x * mask / (1 - p)`; applied to a gradient it is its own backward pass."""
+        """Return `x * mask / (1 - p)`; the backward pass applies the same function to the gradient."""
         library = loader.library()
         x = x.contiguous()
         scale = 1.0 / (1.0 - self.p)
@@ -41,7 +41,7 @@ class DropoutMask(NamedTuple):
         return x * (self.mask(x.numel()).view(x.shape).to(x.device) * scale).to(x.dtype)
 
     def mask(self, count: int) -> Bool[Tensor, "count"]:
-        """Return the mask of `count` elements, by the same hash in torch's 64-bit integers."""
+        """Return the mask of `count` elements; the hash is that of `csrc/dropout.c`, in 64-bit integers."""
         h = (torch.arange(count) * 0x9E3779B9 + self.seed) & (UINT32 - 1)
         h = h ^ (h >> 16)
         h = (h * 0x7FEB352D) & (UINT32 - 1)
@@ -63,8 +63,11 @@ class _Dropout(Function):
 
 
 def dropout(x: Tensor, p: float, training: bool) -> Tensor:
-    """Return `torch.dropout(x, p, training)`, hashed in C where possible; torch's generator draws the seed."""
-    if not drops(p, training):
+    """Return `torch.dropout(x, p, training)`, with a hashed mask where the C kernels run.
+
+    Torch's generator draws the seed of the hash.
+    """
+    if not is_dropout_active(p, training):
         return x
     if p >= 1.0 or not accepts(x):
         return nn.functional.dropout(x, p)
@@ -75,7 +78,7 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
 
 @contextmanager
 def seeded_dropout(seed: int) -> Iterator[None]:
-    """Let this thread's dropout draw from a generator of its own, so that threads do not disturb one another."""
+    """Give this thread's dropout its own seeded generator, so that results do not depend on other threads."""
     _thread.generator = Generator().manual_seed(seed)
     try:
         yield

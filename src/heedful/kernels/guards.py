@@ -1,4 +1,4 @@
-"""The conditions under which a faster path may stand in for readable torch code; every room asks here."""
+"""The conditions under which a C kernel or a fused operation may replace plain PyTorch code."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def accepts(*tensors: Tensor) -> bool:
 def supports(*tensors: Tensor, gradients: bool = True) -> bool:
     """Return whether the C kernels may replace torch on these tensors: `accepts`, and no autocast.
 
-    `gradients=False` is for a kernel without a backward pass: it may run only where torch records none.
+    `gradients=False` is for a kernel without a backward pass: it may run only where torch records no gradients.
     """
     return accepts(*tensors) and not torch.is_autocast_enabled("cpu") and (gradients or not torch.is_grad_enabled())
 
 
-def drops(p: float, training: bool) -> bool:
-    """Return whether dropout with probability `p` drops anything now."""
+def is_dropout_active(p: float, training: bool) -> bool:
+    """Return whether dropout with probability `p` has any effect in this mode."""
     return training and p > 0.0

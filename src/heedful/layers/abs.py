@@ -62,7 +62,7 @@ class AbsDecoder(Decoder):
         query = decoder.context_words * config.embedding
         key = config.encoder_width
         self.context_embedding = token_embedding(embedding.num_embeddings, config.embedding)
-        self.attention = build_attention(config.attention, query=query, key=key, site=CROSS)
+        self.attention = build_attention(config.attention, query_size=query, key_size=key, site=CROSS)
         context = query if config.attention.heads else key
         self.hidden = nn.Linear(query, decoder.hidden)
         self.dropout = Dropout(config.dropout)

@@ -69,7 +69,7 @@ class ConvDecoder(Decoder):
         context = decoder.hidden if config.attention.heads else key
         self.query_projections = TypedModuleList(nn.Linear(decoder.hidden, decoder.hidden) for _ in self.convolutions)
         self.attentions = TypedModuleList(
-            build_attention(config.attention, query=decoder.hidden, key=key, site=f"cross.{depth}")
+            build_attention(config.attention, query_size=decoder.hidden, key_size=key, site=f"cross.{depth}")
             for depth in range(decoder.layers)
         )
         self.context_projections = TypedModuleList(nn.Linear(context, decoder.hidden) for _ in self.convolutions)

@@ -20,10 +20,10 @@ from heedful.optional import not_none
 class CopyMechanism(nn.Module):
     """A pointer into the source, and the gate between generating and copying."""
 
-    def __init__(self, features: int, key: int) -> None:
+    def __init__(self, feature_width: int, key_size: int) -> None:
         super().__init__()
-        self.attention = Attention(General(query=features, key=key), site=COPY)
-        self.gate = nn.Linear(features, 1)
+        self.attention = Attention(General(query_size=feature_width, key_size=key_size), site=COPY)
+        self.gate = nn.Linear(feature_width, 1)
 
     def extend_state(self, state: State, encoder_output: EncoderOutput, ids: Int[Tensor, "batch key"]) -> State:
         """Return the decoder's initial state with the source tokens and their memory."""

@@ -44,7 +44,9 @@ class SentenceEncoder(nn.Module):
         super().__init__()
         width = config.encoder_width
         self.word_encoder = RecurrentEncoder(config.encoder, config.embedding, config.dropout)
-        self.word_attention = build_attention(config.attention, query=width, key=width, site=WORDS, kind="pool")
+        self.word_attention = build_attention(
+            config.attention, query_size=width, key_size=width, site=WORDS, kind="pool"
+        )
         self.query = nn.Parameter(torch.randn(width) * width**-0.5)
         self.dropout = Dropout(config.dropout)
         self.sentence_encoder = RecurrentEncoder(config.encoder, width, config.dropout)

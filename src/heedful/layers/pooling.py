@@ -74,7 +74,9 @@ class Pooling(nn.Module):
         self.attention: Attention | None = None
         self.query: nn.Parameter | None = None
         if self.kind == "attention":
-            self.attention = build_attention(config.attention, query=self.width, key=self.width, site=POOL, kind="pool")
+            self.attention = build_attention(
+                config.attention, query_size=self.width, key_size=self.width, site=POOL, kind="pool"
+            )
             if classifier.query == "learned":
                 self.query = nn.Parameter(torch.randn(self.width) * self.width**-0.5)
 

@@ -30,8 +30,8 @@ class Int8Gates(NamedTuple):
 
     @classmethod
     def from_weights(cls, weights: list[nn.Parameter]) -> Int8Gates:
-        input, hidden, input_bias, hidden_bias = weights
-        return cls(kernels.Int8Product(input, input_bias), kernels.Int8Product(hidden, hidden_bias))
+        input_weight, hidden_weight, input_bias, hidden_bias = weights
+        return cls(kernels.Int8Product(input_weight, input_bias), kernels.Int8Product(hidden_weight, hidden_bias))
 
 
 class RecurrentStack(nn.Module):
@@ -43,8 +43,8 @@ class RecurrentStack(nn.Module):
     def __init__(
         self,
         kind: CellKind,
-        input: int,
-        hidden: int,
+        input_size: int,
+        hidden_size: int,
         layers: int,
         *,
         dropout: float = 0.0,
@@ -53,11 +53,12 @@ class RecurrentStack(nn.Module):
     ) -> None:
         super().__init__()
         self.kind: CellKind = kind
-        self.hidden = hidden
+        self.hidden_size = hidden_size
         self.layers = TypedModuleList(
-            CELLS[kind](input if depth == 0 else hidden, hidden, batch_first=True) for depth in range(layers)
+            CELLS[kind](input_size if depth == 0 else hidden_size, hidden_size, batch_first=True)
+            for depth in range(layers)
         )
-        self.norms = TypedModuleList(nn.LayerNorm(hidden) for _ in range(layers if layer_norm else 0))
+        self.norms = TypedModuleList(nn.LayerNorm(hidden_size) for _ in range(layers if layer_norm else 0))
         self.dropout = Dropout(dropout)
         self.residual = residual
         self.int8_gates: list[Int8Gates] = []  # per layer; filled by `quantize`
@@ -120,15 +121,15 @@ class RecurrentStack(nn.Module):
 
 
 class RecurrentEncoder(nn.Module):
-    """A uni- or bidirectional recurrent encoder; padding never enters the recurrence."""
+    """A uni- or bidirectional recurrent encoder; sentences are packed, so padding is never computed."""
 
-    def __init__(self, config: EncoderConfig, input: int, dropout: float = 0.0) -> None:
+    def __init__(self, config: EncoderConfig, input_size: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.directions = 2 if config.bidirectional else 1
         self.width = config.hidden * self.directions
         self.layers = TypedModuleList(
             CELLS[config.kind](
-                input if depth == 0 else self.width,
+                input_size if depth == 0 else self.width,
                 config.hidden,
                 batch_first=True,
                 bidirectional=config.bidirectional,

@@ -72,7 +72,7 @@ class RecurrentDecoder(Decoder):
         word, hidden, source = config.embedding, decoder.hidden, config.encoder_width
         self.context_width = {"attention": source, "every-step": hidden, "init": 0}[decoder.source]
         if decoder.source == "attention":
-            self.attention = build_attention(config.attention, query=hidden, key=source, site=CROSS)
+            self.attention = build_attention(config.attention, query_size=hidden, key_size=source, site=CROSS)
             self.context_width = hidden if config.attention.heads else source
         self.read_out = ReadOut(config, self.context_width, embedding.num_embeddings, embedding if tied else None)
         self.state_init = StateInit(config)
@@ -279,7 +279,7 @@ class RecurrentDecoder(Decoder):
         if mode == "conditional" and (rnn.kind != "gru" or len(rnn.layers) > 1):
             return None
         masks: tuple[Tensor, ...] = ()
-        if kernels.drops(rnn.dropout.p, rnn.dropout.training):
+        if kernels.is_dropout_active(rnn.dropout.p, rnn.dropout.training):
             ones = state.hidden[0].new_ones(steps, *state.hidden[0].shape)
             masks = tuple(rnn.dropout(ones) for _ in range(len(rnn.layers) - 1))
         scale = attention.score.scale if isinstance(attention.score, Dot | General) else None

@@ -1,4 +1,4 @@
-"""Transformer encoder and decoder (Vaswani 2017); every attention is a site that hooks can record and edit."""
+"""Transformer encoder and decoder (Vaswani 2017); hooks can record and edit each of their attentions."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from heedful.layers.state import DecoderOutput, EncoderOutput, State, attend_row
 from heedful.optional import not_none
 from heedful.trace.schema import Site, SiteKind
 
-Sequence = Float[Tensor, "row query width"]
+Vectors = Float[Tensor, "row query width"]
 
 
-def multi_head_attention(heads: int, width: int, key: int, dropout: float, site: str, kind: SiteKind) -> Attention:
+def multi_head_attention(heads: int, width: int, key_size: int, dropout: float, site: str, kind: SiteKind) -> Attention:
     """Build scaled dot-product attention with several heads (Vaswani 2017, §3.2)."""
-    projections = Heads(heads, width, query=width, key=key)
-    score = ScaledDot(projections.per_head, projections.per_head)
+    projections = Heads(heads, width, query_size=width, key_size=key_size)
+    score = ScaledDot(projections.head_width, projections.head_width)
     return Attention(score, heads=projections, dropout=dropout, site=site, kind=kind)
 
 
@@ -48,11 +48,11 @@ class Residual(nn.Module):
         self.pre_norm = pre_norm
         self.dropout = Dropout(dropout)
 
-    def normalize_input(self, x: Sequence) -> Sequence:
+    def normalize_input(self, x: Vectors) -> Vectors:
         normalized: Tensor = self.norm(x) if self.pre_norm else x
         return normalized
 
-    def add(self, x: Sequence, sublayer_output: Sequence) -> Sequence:
+    def add(self, x: Vectors, sublayer_output: Vectors) -> Vectors:
         total = x + self.dropout(sublayer_output)
         normalized: Tensor = total if self.pre_norm else self.norm(total)
         return normalized
@@ -72,18 +72,18 @@ class EncoderLayer(nn.Module):
 
     def forward(
         self,
-        x: Sequence,
+        x: Vectors,
         keep: Bool[Tensor, "batch key"],
         hooks: Hooks,
         allowed: Bool[Tensor, "#batch #query key"] | None = None,
-    ) -> tuple[Sequence, AttentionOutput]:
+    ) -> tuple[Vectors, AttentionOutput]:
         """Attend from every position to those of `keep` (and of `allowed`, such as a causal mask)."""
         queries = self.self_residual.normalize_input(x)
         memory = self.self_attention.prepare(queries, keep)
         output, _ = self.self_attention(queries, memory, allowed=allowed, hooks=hooks)
         return self.apply_feed_forward(self.self_residual.add(x, not_none(output.context))), output
 
-    def apply_feed_forward(self, x: Sequence) -> Sequence:
+    def apply_feed_forward(self, x: Vectors) -> Vectors:
         residual = self.feed_forward_residual
         return residual.add(x, self.feed_forward(residual.normalize_input(x)))
 
@@ -108,7 +108,7 @@ class TransformerEncoder(nn.Module):
         super().__init__()
         encoder = config.encoder
         self.width = encoder.hidden
-        self.input_projection = _projection(config.embedding, encoder.hidden)
+        self.input_projection = linear_or_identity(config.embedding, encoder.hidden)
         self.positions = Positions(encoder.positions, encoder.hidden, encoder.max_positions)
         self.layers = TypedModuleList(
             EncoderLayer(encoder, config.dropout, f"enc.{depth}") for depth in range(encoder.layers)
@@ -139,7 +139,7 @@ class TransformerDecoder(Decoder):
         decoder = config.decoder
         self.width = decoder.hidden
         self.embedding = embedding
-        self.input_projection = _projection(config.embedding, decoder.hidden)
+        self.input_projection = linear_or_identity(config.embedding, decoder.hidden)
         self.positions = Positions(decoder.positions, decoder.hidden, decoder.max_positions)
         self.layers = TypedModuleList(
             DecoderLayer(decoder, config.dropout, f"dec.{depth}", config.encoder_width)
@@ -148,7 +148,7 @@ class TransformerDecoder(Decoder):
         self.final_norm = final_norm(decoder)
         self.dropout = Dropout(config.dropout)
         width = config.embedding if tied else decoder.hidden
-        self.output_projection = _projection(decoder.hidden, config.embedding) if tied else nn.Identity()
+        self.output_projection = linear_or_identity(decoder.hidden, config.embedding) if tied else nn.Identity()
         self.output = Output(width, embedding.num_embeddings, embedding if tied else None)
 
     @property
@@ -205,10 +205,10 @@ class TransformerDecoder(Decoder):
 
 
 def final_norm(config: EncoderConfig | DecoderConfig | LanguageModelConfig) -> nn.Module:
-    """Return the layer norm that ends a pre-norm stack; nothing for post-norm."""
+    """Return the layer norm that follows a pre-norm stack; the identity for post-norm."""
     return nn.LayerNorm(config.hidden, eps=config.norm_epsilon) if config.norm == "pre" else nn.Identity()
 
 
-def _projection(input: int, output: int) -> nn.Module:
-    """Return a linear layer without bias, or nothing if the widths are equal."""
-    return nn.Identity() if input == output else nn.Linear(input, output, bias=False)
+def linear_or_identity(input_size: int, output_size: int) -> nn.Module:
+    """Return a linear layer without bias, or the identity if the sizes are equal."""
+    return nn.Identity() if input_size == output_size else nn.Linear(input_size, output_size, bias=False)

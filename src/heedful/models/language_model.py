@@ -19,16 +19,16 @@ from heedful.layers.lstmn import LSTMN, TapeState
 from heedful.layers.modules import TypedModuleList
 from heedful.layers.readout import Output, TwoLevelOutput
 from heedful.layers.recurrent import RecurrentStack
-from heedful.layers.transformer import EncoderLayer, final_norm
+from heedful.layers.transformer import EncoderLayer, final_norm, linear_or_identity
 from heedful.optional import not_none
 from heedful.trace.schema import Site
 
 CoreState = tuple[Tensor, ...] | tuple[TapeState, ...]
-"""What continues a text: hidden states and cells of an LSTM, tapes of an LSTMN; empty for a Transformer."""
+"""The state after a part of a text: hidden states and cells of an LSTM, tapes of an LSTMN; empty for a Transformer."""
 
 
 class CoreOutput(NamedTuple):
-    """The hidden states of a text, and the state after it, which is detached."""
+    """The hidden states of a text, its attentions by site, and the detached state after it."""
 
     hidden: Float[Tensor, "row step hidden"]
     state: CoreState
@@ -48,28 +48,28 @@ class LSTMCore(nn.Module):
 
     sites: tuple[Site, ...] = ()
 
-    def __init__(self, config: LanguageModelConfig, input: int, dropout: Dropout) -> None:
+    def __init__(self, config: LanguageModelConfig, input_size: int, dropout: Dropout) -> None:
         super().__init__()
-        self.rnn = RecurrentStack("lstm", input, config.hidden, config.layers)
+        self.rnn = RecurrentStack("lstm", input_size, config.hidden, config.layers)
         self.rnn.dropout = dropout
         for layer in self.rnn.layers:
-            _open_forget_gates(layer.all_weights[0][2])
+            _init_forget_bias(layer.all_weights[0][2])
 
     def forward(self, x: Tensor, keep: Tensor, state: CoreState, hooks: Hooks) -> CoreOutput:
-        zeros = x.new_zeros(len(x), self.rnn.hidden)
-        before = [t for t in state if isinstance(t, Tensor)] or [zeros] * (2 * len(self.rnn.layers))
-        hidden, after = self.rnn(x, tuple(before))
-        return CoreOutput(hidden, tuple(t.detach() for t in after), {})
+        zeros = x.new_zeros(len(x), self.rnn.hidden_size)
+        initial = [t for t in state if isinstance(t, Tensor)] or [zeros] * (2 * len(self.rnn.layers))
+        hidden, final = self.rnn(x, tuple(initial))
+        return CoreOutput(hidden, tuple(t.detach() for t in final), {})
 
 
 class LSTMNCore(nn.Module):
     """A stacked LSTMN (Cheng 2016); a text continues with the last `max_tape` slots of each tape."""
 
-    def __init__(self, config: LanguageModelConfig, input: int, dropout: Dropout) -> None:
+    def __init__(self, config: LanguageModelConfig, input_size: int, dropout: Dropout) -> None:
         super().__init__()
         self.max_tape = config.max_tape
         self.lstmn = LSTMN(
-            input,
+            input_size,
             config.hidden,
             config.layers,
             recall=config.recall,
@@ -79,7 +79,7 @@ class LSTMNCore(nn.Module):
             dropout=dropout,
         )
         for cell in self.lstmn.cells:
-            _open_forget_gates(cell.gates.bias)
+            _init_forget_bias(cell.gates.bias)
 
     @property
     def sites(self) -> tuple[Site, ...]:
@@ -93,12 +93,12 @@ class LSTMNCore(nn.Module):
 
 
 class CausalTransformer(nn.Module):
-    """A Transformer in which every word attends to itself and those before it; it keeps no state between texts."""
+    """A Transformer in which every word attends to itself and those before it; it has no state between calls."""
 
-    def __init__(self, config: LanguageModelConfig, input: int, dropout: float) -> None:
+    def __init__(self, config: LanguageModelConfig, input_size: int, dropout: float) -> None:
         super().__init__()
         self.width = config.hidden
-        self.input_projection = nn.Identity() if input == config.hidden else nn.Linear(input, config.hidden, bias=False)
+        self.input_projection = linear_or_identity(input_size, config.hidden)
         self.positions = Positions(config.positions, config.hidden, config.max_positions)
         self.layers = TypedModuleList(EncoderLayer(config, dropout, f"layer.{depth}") for depth in range(config.layers))
         self.final_norm = final_norm(config)
@@ -116,15 +116,15 @@ class CausalTransformer(nn.Module):
         return CoreOutput(self.final_norm(x), (), attentions)
 
 
-def _open_forget_gates(bias: Float[Tensor, "gates"]) -> None:
-    """Set the bias of forget gates to 1 (Jozefowicz 2015): the second quarter, for torch's LSTM and the LSTMN."""
+def _init_forget_bias(bias: Float[Tensor, "gates"]) -> None:
+    """Set the bias of the forget gates, the second quarter of the gates, to 1 (Jozefowicz 2015)."""
     hidden = len(bias) // 4
     with torch.no_grad():
         bias[hidden : 2 * hidden] = 1.0
 
 
 class LanguageModel(nn.Module):
-    """An embedding, a core that [model.language_model] names, and an output layer, tied to the embedding if asked."""
+    """An embedding, the core that [model.language_model] names, and an output layer that may be tied to the embedding."""
 
     __call__: Callable[..., LanguageModelOutput]
 
@@ -169,7 +169,7 @@ class LanguageModel(nn.Module):
         state: CoreState = (),
         hooks: Hooks = NO_HOOKS,
     ) -> LanguageModelOutput:
-        """Run over texts, continuing from a state; features at padding are meaningless."""
+        """Run over texts, starting from a state; features at padding are meaningless."""
         x = self.embedding(ids)
         if self.training and self.word_dropout:  # all occurrences of a word at once (Gal 2016)
             x = x * kernels.dropout(x.new_ones(self.embedding.num_embeddings, 1), self.word_dropout, True)[ids]

@@ -90,7 +90,9 @@ class Recommender(nn.Module):
         )
         self.attention = None
         if settings.kind == "attention":
-            self.attention = build_attention(config.attention, query=width, key=width, site=HISTORY, kind="history")
+            self.attention = build_attention(
+                config.attention, query_size=width, key_size=width, site=HISTORY, kind="history"
+            )
 
     @property
     def sites(self) -> tuple[Site, ...]:
@@ -167,7 +169,7 @@ class Recommender(nn.Module):
             return None
         if not isinstance(attention.normalizer, Softmax | SmoothedSoftmax):
             return None
-        if kernels.drops(attention.dropout, self.training) or not kernels.supports(self.bias):
+        if kernels.is_dropout_active(attention.dropout, self.training) or not kernels.supports(self.bias):
             return None
         beta = attention.normalizer.beta if isinstance(attention.normalizer, SmoothedSoftmax) else 1.0
         score = attention.score

@@ -1,6 +1,6 @@
-"""Normalizers: from scores and a mask to weights.
+"""Normalizers turn scores and a mask into weights.
 
 One module per normalizer, found by its file name: `smoothed_softmax.py` defines "smoothed-softmax" by its constant
-`NORMALIZER`. All agree on three things: a key that `keep` forbids gets exactly 0; a query without any allowed key gets
-a row of zeros; half precision is computed in float32 and returned in its own dtype.
+`NORMALIZER`. All of them give exactly 0 to a key where `keep` is False, and a row of zeros to a query without any
+allowed key; they compute half precision in float32 and return it in its own dtype.
 """

@@ -1,4 +1,4 @@
-"""What all normalizers share."""
+"""The base class of normalizers, and functions that several of them use."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Keep = Bool[Tensor, "*#lead key"]
 
 
 class Normalizer:
-    """Base of all normalizers: a function of scores and mask, without parameters to learn."""
+    """Base class of normalizers: functions of scores and mask, without trainable parameters."""
 
     mass: ClassVar[Mass] = "one"  # what the weights of a row sum to
 
     @classmethod
     def from_config(cls, config: AttentionConfig) -> Normalizer:
-        """Build the normalizer with the settings it has."""
+        """Build the normalizer with its settings."""
         return cls()
 
     def __call__(self, scores: Scores, keep: Keep) -> Scores:
@@ -30,10 +30,10 @@ class Normalizer:
 
 
 def mask_scores(scores: Scores, keep: Keep) -> Scores:
-    """Return the scores in at least float32, with -inf where `keep` forbids.
+    """Return the scores in at least float32, with -inf where `keep` is False.
 
-    A row without any allowed key becomes 0 instead, so that no normalizer meets a row of -inf; `mask_weights` removes
-    the weights that result.
+    A row without any allowed key becomes 0 instead, so that no normalizer gets a row of -inf; `mask_weights` sets the
+    resulting weights to 0.
     """
     if scores.dtype in (torch.float16, torch.bfloat16):  # a product too large for half precision is inf
         largest = torch.finfo(scores.dtype).max
@@ -43,5 +43,5 @@ def mask_scores(scores: Scores, keep: Keep) -> Scores:
 
 
 def mask_weights(weights: Scores, keep: Keep, dtype: torch.dtype) -> Scores:
-    """Return the weights in `dtype`, with exactly 0 where `keep` forbids."""
+    """Return the weights in `dtype`, with exactly 0 where `keep` is False."""
     return weights.masked_fill(~keep, 0.0).to(dtype)

@@ -21,7 +21,7 @@ def smoothed_softmax(scores: Scores, keep: Keep, beta: float = 0.5) -> Scores:
     """
     masked = mask_scores(scores, keep)
     total = masked.logsumexp(dim=-1, keepdim=True)
-    # The fill comes before the exponential, so that no gradient of a forbidden key is inf * 0.
+    # Masked before the exponential: otherwise the gradient of a masked key could be inf * 0.
     return mask_weights((masked - beta * total).masked_fill(~keep, float("-inf")).exp(), keep, scores.dtype)
 
 

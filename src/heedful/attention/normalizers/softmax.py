@@ -8,8 +8,8 @@ from heedful.attention.normalizers.base import Keep, Normalizer, Scores, mask_sc
 def masked_softmax(scores: Scores, keep: Keep) -> Scores:
     """Softmax over the keys that `keep` allows; every other key gets exactly 0.
 
-    A query without any allowed key gets a row of zeros: it reads nothing. (Uniform weights would let padding in; NaN
-    would poison the batch.)
+    A query without any allowed key gets a row of zeros. (Uniform weights would attend to padding, NaN would spread to
+    the gradients of the whole batch.)
 
     >>> import torch
     >>> masked_softmax(torch.zeros(2, 3), torch.tensor([[True, True, False], [False] * 3]))

@@ -30,13 +30,13 @@ class Sparsemax(Normalizer):
 def apply_sparse(function: Callable[..., Tensor], scores: Scores, keep: Keep) -> Scores:
     """Apply a function of the entmax package over the keys that `keep` allows.
 
-    entmax raises on a row of -inf. Its functions give 0 to anything 2 below the maximum, so forbidden keys are set to
+    entmax raises on a row of -inf. Its functions give 0 to anything 2 below the maximum, so masked keys are set to
     10 below it.
     """
     if scores.shape[-1] == 0:  # an empty tape: nothing to sort
         return scores
     masked = mask_scores(scores, keep)
-    below = masked - masked.detach().amax(dim=-1, keepdim=True)  # a shift that cancels, whatever its size
+    below = masked - masked.detach().amax(dim=-1, keepdim=True)  # the functions are invariant to shifts
     return mask_weights(function(below.masked_fill(~keep, -10.0), dim=-1), keep, scores.dtype)
 
 

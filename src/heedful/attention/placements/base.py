@@ -1,4 +1,4 @@
-"""What all placements share."""
+"""The base class of placements, and functions that several of them use."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from heedful.trace.schema import Mass
 
 Scores = Float[Tensor, "batch query head key"]
 Allowed = Bool[Tensor, "batch query #head key"]
-Placed = tuple[Scores, dict[str, Tensor]]
+PlacementOutput = tuple[Scores, dict[str, Tensor]]
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementContext:
-    """What a placement may use beside the scores."""
+    """The inputs of a placement besides the scores."""
 
     query: Float[Tensor, "batch query head width"]
     positions: Int[Tensor, "batch query"]  # target position t, from 0
@@ -29,18 +29,20 @@ class PlacementContext:
 
 
 class Placement(nn.Module):
-    """Base of all placements."""
+    """Base class of placements: from scores to weights, given the mask and the normalizer."""
 
     @classmethod
-    def from_config(cls, config: AttentionConfig, query: int) -> Placement:
+    def from_config(cls, config: AttentionConfig, query_size: int) -> Placement:
         """Build the placement for queries of this size."""
         return cls()
 
-    def mass(self, normalizer: Mass) -> Mass:
+    def mass(self, normalizer_mass: Mass) -> Mass:
         """Return what the weights sum to, given what the normalizer's weights sum to."""
-        return normalizer
+        return normalizer_mass
 
-    def forward(self, scores: Scores, allowed: Allowed, normalize: Normalizer, context: PlacementContext) -> Placed:
+    def forward(
+        self, scores: Scores, allowed: Allowed, normalizer: Normalizer, context: PlacementContext
+    ) -> PlacementOutput:
         raise NotImplementedError(f"{type(self).__name__} does not define forward")
 
 

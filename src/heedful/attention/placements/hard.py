@@ -8,7 +8,7 @@ import torch
 from torch import Generator, Tensor
 
 from heedful.attention.normalizers.base import Normalizer
-from heedful.attention.placements.base import Allowed, Placed, Placement, PlacementContext, Scores
+from heedful.attention.placements.base import Allowed, Placement, PlacementContext, PlacementOutput, Scores
 from heedful.config import AttentionConfig
 from heedful.errors import ShapeError
 from heedful.trace.schema import Mass
@@ -17,10 +17,10 @@ HardMode = Literal["sample", "argmax", "expectation"]
 
 
 class Hard(Placement):
-    """One position instead of a mixture (Xu 2015 §4.1); its log-probability and the entropy are reported.
+    """All weight on one position (Xu 2015 §4.1); its log-probability and the entropy are returned as extras.
 
-    Three modes: `sample`, `argmax` (ties to the first) and `expectation`, which mixes as soft attention
-    does. `hard_training` holds in training mode, `hard_inference` in evaluation mode. Gradients reach the distribution
+    Three modes: `sample`, `argmax` (of equal weights the first) and `expectation`, which is soft attention.
+    `hard_training` is the mode in training, `hard_inference` the one in evaluation. Gradients reach the distribution
     only through `logp` and `entropy` (REINFORCE), or through the expectation.
     """
 
@@ -30,16 +30,18 @@ class Hard(Placement):
         self.hard_inference: HardMode = hard_inference
 
     @classmethod
-    def from_config(cls, config: AttentionConfig, query: int) -> Placement:
+    def from_config(cls, config: AttentionConfig, query_size: int) -> Placement:
         return cls(config.hard_training, config.hard_inference)
 
-    def mass(self, normalizer: Mass) -> Mass:
-        if normalizer != "one":
+    def mass(self, normalizer_mass: Mass) -> Mass:
+        if normalizer_mass != "one":
             raise ShapeError("hard attention samples from its weights, which must sum to 1; use another normalizer")
         return "one"
 
-    def forward(self, scores: Scores, allowed: Allowed, normalize: Normalizer, context: PlacementContext) -> Placed:
-        alpha = normalize(scores, allowed)
+    def forward(
+        self, scores: Scores, allowed: Allowed, normalizer: Normalizer, context: PlacementContext
+    ) -> PlacementOutput:
+        alpha = normalizer(scores, allowed)
         if alpha.shape[-1] == 0:  # an empty source: nothing to sample from
             zeros = alpha.sum(dim=-1)
             no_sample = torch.full_like(zeros, -1, dtype=torch.long)
@@ -58,7 +60,7 @@ class Hard(Placement):
 
 
 def _first_argmax(alpha: Tensor) -> Tensor:
-    """Return the first position of the largest weight; torch's argmax promises no order among ties."""
+    """Return the first position of the largest weight; torch's argmax may return any of several maxima."""
     best = alpha == alpha.amax(dim=-1, keepdim=True)
     return best.to(torch.uint8).cumsum(-1).eq(0).sum(-1)
 

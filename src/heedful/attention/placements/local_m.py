@@ -7,9 +7,9 @@ import torch
 from heedful.attention.normalizers.base import Normalizer
 from heedful.attention.placements.base import (
     Allowed,
-    Placed,
     Placement,
     PlacementContext,
+    PlacementOutput,
     Scores,
     check_window,
     distance,
@@ -25,14 +25,16 @@ class LocalM(Placement):
         self.window = check_window(window)
 
     @classmethod
-    def from_config(cls, config: AttentionConfig, query: int) -> Placement:
+    def from_config(cls, config: AttentionConfig, query_size: int) -> Placement:
         return cls(config.window)
 
-    def forward(self, scores: Scores, allowed: Allowed, normalize: Normalizer, context: PlacementContext) -> Placed:
+    def forward(
+        self, scores: Scores, allowed: Allowed, normalizer: Normalizer, context: PlacementContext
+    ) -> PlacementOutput:
         center = torch.minimum(context.positions, context.length[:, None] - 1)[..., None]
         near = distance(center.to(torch.float64), scores.shape[-1]) <= self.window
         by_head = center.expand(*center.shape[:2], scores.shape[2])
-        return normalize(scores, allowed & near), {"center": by_head.to(scores.dtype)}
+        return normalizer(scores, allowed & near), {"center": by_head.to(scores.dtype)}
 
 
 PLACEMENT = LocalM

@@ -8,9 +8,9 @@ from torch import nn
 from heedful.attention.normalizers.base import Normalizer
 from heedful.attention.placements.base import (
     Allowed,
-    Placed,
     Placement,
     PlacementContext,
+    PlacementOutput,
     Scores,
     check_window,
     distance,
@@ -20,29 +20,31 @@ from heedful.trace.schema import Mass
 
 
 class LocalP(Placement):
-    """Luong 2015 §3.2, predictive: a center from the query, a Gaussian around it (eq. 9 and 10).
+    """Luong 2015 §3.2, predictive: the query predicts a center, a Gaussian weights the keys around it (eq. 9 and 10).
 
     `p_t = (T-1) sigmoid(v' tanh(W s_t))`, window `|i - floor(p_t)| <= D`, and the weights of the window times
     `exp(-(i - p_t)^2 / (2 (D/2)^2))`. As in the released code the product is not renormalized unless `renormalize`.
     """
 
-    def __init__(self, query: int, window: int, renormalize: bool = False) -> None:
+    def __init__(self, query_size: int, window: int, renormalize: bool = False) -> None:
         super().__init__()
         self.window = check_window(window)
         self.renormalize = renormalize
-        self.inner = nn.Linear(query, query, bias=False)
-        self.outer = nn.Linear(query, 1, bias=False)
+        self.inner = nn.Linear(query_size, query_size, bias=False)
+        self.outer = nn.Linear(query_size, 1, bias=False)
 
     @classmethod
-    def from_config(cls, config: AttentionConfig, query: int) -> Placement:
-        return cls(query, config.window, config.renormalize)
+    def from_config(cls, config: AttentionConfig, query_size: int) -> Placement:
+        return cls(query_size, config.window, config.renormalize)
 
-    def mass(self, normalizer: Mass) -> Mass:
+    def mass(self, normalizer_mass: Mass) -> Mass:
         if self.renormalize:
             return "one"
-        return "at_most_one" if normalizer == "one" else normalizer
+        return "at_most_one" if normalizer_mass == "one" else normalizer_mass
 
-    def forward(self, scores: Scores, allowed: Allowed, normalize: Normalizer, context: PlacementContext) -> Placed:
+    def forward(
+        self, scores: Scores, allowed: Allowed, normalizer: Normalizer, context: PlacementContext
+    ) -> PlacementOutput:
         fraction = torch.sigmoid(self.outer(torch.tanh(self.inner(context.query)))).squeeze(-1)
         # Positions need at least float32: bfloat16 represents 256 and 258, but not 257.
         fraction = fraction.to(torch.promote_types(fraction.dtype, torch.float32))
@@ -50,7 +52,7 @@ class LocalP(Placement):
         near = distance(center.detach().floor(), scores.shape[-1]) <= self.window
         deviation = self.window / 2
         gaussian = torch.exp(-distance(center, scores.shape[-1]).square() / (2 * deviation**2))
-        weights = normalize(scores, allowed & near) * gaussian.to(scores.dtype)
+        weights = normalizer(scores, allowed & near) * gaussian.to(scores.dtype)
         if self.renormalize:
             total = weights.sum(dim=-1, keepdim=True)
             weights = weights / total.masked_fill(total == 0, 1.0)

@@ -1,4 +1,4 @@
-"""What all scores share."""
+"""The base class of scores, and functions that several of them use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Scores = Float[Tensor, "batch query head key"]
 
 
 class Score(nn.Module):
-    """Base of all scores: `keys` runs once per source, `forward` for any number of queries.
+    """Base class of scores: `project_keys` runs once per source, `forward` for any number of queries.
 
     Tensors have a head axis; the heads share the parameters of a score.
 
@@ -29,37 +29,37 @@ class Score(nn.Module):
     ...     same_size = True
     ...     def forward(self, query, keys):
     ...         return -torch.cdist(query.transpose(1, 2), keys.transpose(1, 2)).transpose(1, 2)
-    >>> Distance(query=2, key=2)(torch.zeros(1, 1, 1, 2), torch.tensor([[[[3.0, 4.0]], [[0.0, 1.0]]]]))
+    >>> Distance(query_size=2, key_size=2)(torch.zeros(1, 1, 1, 2), torch.tensor([[[[3.0, 4.0]], [[0.0, 1.0]]]]))
     tensor([[[[-5., -1.]]]])
     """
 
-    same_size: ClassVar[bool] = False  # must queries and keys have the same size?
-    sequential: ClassVar[bool] = False  # does a step need the carry of the step before?
-    max_keys: int | None = None  # longest source that it can score, None: no limit
+    same_size: ClassVar[bool] = False  # whether queries and keys must have the same size
+    sequential: ClassVar[bool] = False  # whether a step needs the carry of the step before
+    max_keys: int | None = None  # length of the longest source that it can score; None: no limit
 
-    def __init__(self, query: int, key: int) -> None:
+    def __init__(self, query_size: int, key_size: int) -> None:
         super().__init__()
-        if self.same_size and query != key:
+        if self.same_size and query_size != key_size:
             raise ShapeError(
-                f"the {type(self).__name__} score needs queries and keys of one size, but the query has {query} and"
-                f" the key {key}; use another score, such as general, or attention heads"
+                f"the {type(self).__name__} score needs queries and keys of one size, but the query has {query_size}"
+                f" and the key {key_size}; use another score, such as general, or attention heads"
             )
-        self.query_size = query
-        self.key_size = key
+        self.query_size = query_size
+        self.key_size = key_size
 
     @classmethod
-    def from_config(cls, config: AttentionConfig, query: int, key: int) -> Score:
+    def from_config(cls, config: AttentionConfig, query_size: int, key_size: int) -> Score:
         """Build the score for queries and keys of these sizes."""
-        return cls(query, key)
+        return cls(query_size, key_size)
 
-    def keys(self, keys: RawKeys) -> Keys:
-        """Return what depends on the keys alone; by default the keys themselves."""
+    def project_keys(self, keys: RawKeys) -> Keys:
+        """Return the part of the score that depends only on the keys; by default the keys themselves."""
         return keys
 
     def forward(self, query: Query, keys: Keys) -> Scores:
         raise NotImplementedError(f"{type(self).__name__} does not define forward")
 
-    def initial_carry(self, memory: Memory, rows: int) -> Carry:
+    def initial_carry(self, memory: Memory, queries: int) -> Carry:
         """Return the carry of the first step."""
         return EMPTY
 
@@ -69,12 +69,12 @@ class Score(nn.Module):
         return scores
 
     def update_carry(self, carry: Carry, weights: Scores) -> tuple[Carry, Mapping[str, Tensor]]:
-        """Return the carry of the next step, and what to report of this one."""
+        """Return the carry of the next step, and the extras of this step's output."""
         return carry, EMPTY
 
 
 def uniform_vector(size: int) -> nn.Parameter:
-    """Return a weight vector drawn as torch draws the rows of a Linear."""
+    """Return a weight vector, initialized as `nn.Linear` initializes its rows."""
     bound = 1.0 / math.sqrt(size)
     return nn.Parameter(torch.empty(size).uniform_(-bound, bound))
 

@@ -12,16 +12,16 @@ from heedful.config import AttentionConfig
 class Concat(Score):
     """`v' tanh(W [q; k_i])` (Luong 2015, eq. 8): additive attention, written with one matrix."""
 
-    def __init__(self, query: int, key: int, hidden: int) -> None:
-        super().__init__(query, key)
-        self.both = nn.Linear(query + key, hidden, bias=False)
-        self.v = uniform_vector(hidden)
+    def __init__(self, query_size: int, key_size: int, hidden_size: int) -> None:
+        super().__init__(query_size, key_size)
+        self.both = nn.Linear(query_size + key_size, hidden_size, bias=False)
+        self.v = uniform_vector(hidden_size)
 
     @classmethod
-    def from_config(cls, config: AttentionConfig, query: int, key: int) -> Score:
-        return cls(query, key, config.hidden)
+    def from_config(cls, config: AttentionConfig, query_size: int, key_size: int) -> Score:
+        return cls(query_size, key_size, config.hidden)
 
-    def keys(self, keys: RawKeys) -> Keys:
+    def project_keys(self, keys: RawKeys) -> Keys:
         return keys @ self.both.weight[:, self.query_size :].T
 
     def forward(self, query: Query, keys: Keys) -> Scores:

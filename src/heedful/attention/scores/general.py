@@ -12,11 +12,11 @@ class General(Score):
 
     scale = 1.0
 
-    def __init__(self, query: int, key: int) -> None:
-        super().__init__(query, key)
-        self.key = nn.Linear(key, query, bias=False)
+    def __init__(self, query_size: int, key_size: int) -> None:
+        super().__init__(query_size, key_size)
+        self.key = nn.Linear(key_size, query_size, bias=False)
 
-    def keys(self, keys: RawKeys) -> Keys:
+    def project_keys(self, keys: RawKeys) -> Keys:
         projected: Tensor = self.key(keys)
         return projected
 

@@ -14,14 +14,14 @@ class Location(Score):
     Positions beyond the last row score 0; `Attention` decides whether they may be attended to at all.
     """
 
-    def __init__(self, query: int, key: int, max_keys: int) -> None:
-        super().__init__(query, key)
+    def __init__(self, query_size: int, key_size: int, max_keys: int) -> None:
+        super().__init__(query_size, key_size)
         self.max_keys = max_keys
-        self.rows = nn.Linear(query, max_keys, bias=False)
+        self.rows = nn.Linear(query_size, max_keys, bias=False)
 
     @classmethod
-    def from_config(cls, config: AttentionConfig, query: int, key: int) -> Score:
-        return cls(query, key, config.max_source_positions)
+    def from_config(cls, config: AttentionConfig, query_size: int, key_size: int) -> Score:
+        return cls(query_size, key_size, config.max_source_positions)
 
     def forward(self, query: Query, keys: Keys) -> Scores:
         count = keys.shape[1]

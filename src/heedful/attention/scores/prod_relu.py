@@ -16,14 +16,14 @@ class ProdRelu(Score):
 
     same_size: ClassVar[bool] = True
 
-    def __init__(self, query: int, key: int, hidden: int) -> None:
-        super().__init__(query, key)
-        self.product = nn.Linear(key, hidden)
-        self.h = nn.Parameter(torch.ones(hidden))  # as in the authors' code
+    def __init__(self, query_size: int, key_size: int, hidden_size: int) -> None:
+        super().__init__(query_size, key_size)
+        self.product = nn.Linear(key_size, hidden_size)
+        self.h = nn.Parameter(torch.ones(hidden_size))  # as in the authors' code
 
     @classmethod
-    def from_config(cls, config: AttentionConfig, query: int, key: int) -> Score:
-        return cls(query, key, config.hidden)
+    def from_config(cls, config: AttentionConfig, query_size: int, key_size: int) -> Score:
+        return cls(query_size, key_size, config.hidden)
 
     def forward(self, query: Query, keys: Keys) -> Scores:
         products = query[:, :, :, None, :] * keys.transpose(1, 2)[:, None]

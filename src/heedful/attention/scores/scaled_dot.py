@@ -8,7 +8,7 @@ from heedful.attention.scores.dot import Dot
 
 
 class ScaledDot(Dot):
-    """`q . k_i / sqrt(d)` (Vaswani 2017, eq. 1): the variance of the scores does not grow with the width."""
+    """`q . k_i / sqrt(d)` (Vaswani 2017, eq. 1): the scaling keeps the variance of the scores independent of d."""
 
     @property
     def scale(self) -> float:
