@@ -49,18 +49,18 @@ class Sizes:
 
 
 @given(examples_of, st.integers(13, 60), st.integers(1, 9))
-def test_every_example_comes_once_per_epoch_within_the_budget(
-    examples: list[EncodedPair], budget: int, max_rows: int
+def test_every_example_comes_once_per_epoch_within_batch_tokens(
+    examples: list[EncodedPair], batch_tokens: int, max_rows: int
 ) -> None:
-    plan = BucketBatches(examples, budget, seed=3, max_rows=max_rows).batch_rows(epoch=2)
+    plan = BucketBatches(examples, batch_tokens, seed=3, max_rows=max_rows).batch_rows(epoch=2)
     assert sorted(row for batch in plan for row in batch) == list(range(len(examples)))
     for batch in plan:
         assert 1 <= len(batch) <= max_rows
         for side in ("source", "target"):
-            assert len(batch) * max(len(getattr(examples[row], side)) for row in batch) <= budget
+            assert len(batch) * max(len(getattr(examples[row], side)) for row in batch) <= batch_tokens
 
 
-def test_an_example_beyond_the_budget_is_a_batch_of_its_own() -> None:
+def test_an_example_longer_than_batch_tokens_is_a_batch_of_its_own() -> None:
     examples = [EncodedPair([4] * 50, [4]), *random_examples(5)]
     assert [0] in BucketBatches(examples, 20, seed=1).batch_rows(1)
 
@@ -87,10 +87,10 @@ def test_batches_mix_other_examples_in_each_epoch() -> None:
 
 
 @given(examples_of, st.integers(13, 30), st.integers(0, 12))
-def test_an_epoch_resumes_at_any_batch(examples: list[EncodedPair], budget: int, start: int) -> None:
-    buckets = BucketBatches(examples, budget, seed=3)
+def test_an_epoch_resumes_at_any_batch(examples: list[EncodedPair], batch_tokens: int, start: int) -> None:
+    buckets = BucketBatches(examples, batch_tokens, seed=3)
     complete = [source_ids(batch) for batch in buckets.batches(4)]
-    rest = [source_ids(batch) for batch in BucketBatches(examples, budget, seed=3).batches(4, start=start)]
+    rest = [source_ids(batch) for batch in BucketBatches(examples, batch_tokens, seed=3).batches(4, start=start)]
     assert rest == complete[start:]
     assert len(complete) == buckets.n_batches(4)
 
@@ -146,8 +146,8 @@ def test_padding_on_multi30k_is_below_five_percent_on_each_side() -> None:
     sources = source.encode_all([pair.source for pair in pairs])
     targets = target.encode_all([pair.target for pair in pairs])
     sizes = Sizes(np.array([*map(len, sources)]), np.array([*map(len, targets)]))
-    for budget, max_rows, limit in ((2_000, None, 0.03), (4_000, None, 0.04), (10**6, 100, 0.03)):
-        buckets = BucketBatches(sizes, budget, seed=1, max_rows=max_rows)
+    for batch_tokens, max_rows, limit in ((2_000, None, 0.03), (4_000, None, 0.04), (10**6, 100, 0.03)):
+        buckets = BucketBatches(sizes, batch_tokens, seed=1, max_rows=max_rows)
         for epoch in (1, 2):
             assert max(buckets.padding_share(epoch)) < limit
 

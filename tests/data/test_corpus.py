@@ -28,7 +28,7 @@ ROWS = [TextPair(f"a b {'c ' * (n % 7)}d{n % 5}", f"x {'y ' * (n % 4)}z") for n 
 @pytest.fixture(autouse=True)
 def small_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEEDFUL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(corpus_module, "CHUNK", 7)
+    monkeypatch.setattr(corpus_module, "CHUNK_SIZE", 7)
     monkeypatch.setattr(corpus_module, "RELEASE_EVERY", 5)
 
 
@@ -197,7 +197,7 @@ from heedful.config import DataConfig, TokenizerConfig
 from heedful.data import corpus, corpus_cache
 from heedful.data.pairs import PairFiles
 from heedful.data.tokenizer import train_tokenizers
-corpus.CHUNK = 7
+corpus.CHUNK_SIZE = 7
 data = DataConfig(train=("a.tsv",), valid=("a.tsv",), in_memory=0)
 pairs = PairFiles(["a.tsv"], Path(), data)
 tokenizers = train_tokenizers(pairs, TokenizerConfig())
@@ -226,7 +226,7 @@ def test_a_killed_process_leaves_no_cache_and_its_draft_is_removed(
     assert draft.suffix == ".tmp"
     assert len(open_tsv(tmp_path)) == 50
     assert len(caches(tmp_path)) == 2, "another process may still be writing it"
-    later = time.time() + 2 * corpus_cache.STALE_AFTER
+    later = time.time() + 2 * corpus_cache.STALE_SECONDS
     monkeypatch.setattr(time, "time", lambda: later)
     open_tsv(tmp_path, max_source=99)
     assert draft not in caches(tmp_path)

@@ -77,7 +77,7 @@ def test_negatives_are_drawn_uniformly_from_untaken_items() -> None:
 
 
 def test_a_user_who_took_every_item_is_an_error() -> None:
-    with pytest.raises(DataError, match=r"1 user\(s\) took every item"):
+    with pytest.raises(DataError, match=r"1 user\(s\) have every item in their history"):
         NegativeSampler(Histories.from_pairs(np.array([0, 0]), np.array([0, 1]), 1), 2)
 
 

@@ -83,7 +83,7 @@ BAD_LINES = [
     ("a.jsonl", b'{"source": "x", "target": 3}\n', r'field "target": expected text, found 3'),
     ("a.jsonl", b'{"source": "x", "target": null}\n', r'field "target": expected text, found null'),
     ("a.jsonl", b'{"source": " ", "target": "y"}\n', r'field "source": blank'),
-    ("a.jsonl", b'{"source": "\\ud800", "target": "y"}\n', r'field "source": half a surrogate pair'),
+    ("a.jsonl", b'{"source": "\\ud800", "target": "y"}\n', r'field "source": contains half a surrogate pair'),
 ]
 
 

@@ -94,7 +94,7 @@ def test_a_sentence_starts_with_the_start_token_and_its_end_is_a_target() -> Non
 @pytest.mark.parametrize("epoch", [1, 2])
 def test_windows_hold_every_token_once_after_their_context(epoch: int) -> None:
     flat = text().flat
-    windows = WindowBatches(flat, window=7, context=4, budget=21, seed=3)
+    windows = WindowBatches(flat, window=7, context=4, batch_tokens=21, seed=3)
     plan = windows.plan(epoch)
     assert all(len(starts) == 3 for starts in plan[:-1])
     positions: list[int] = []
@@ -112,13 +112,13 @@ def test_windows_hold_every_token_once_after_their_context(epoch: int) -> None:
 
 
 def test_windows_start_elsewhere_in_each_epoch() -> None:
-    windows = WindowBatches(text().flat, window=7, context=0, budget=7, seed=3)
+    windows = WindowBatches(text().flat, window=7, context=0, batch_tokens=7, seed=3)
     first, second = (sorted(int(s) for starts in windows.plan(epoch) for s in starts) for epoch in (1, 3))
     assert first != second
 
 
 def test_a_text_shorter_than_a_window_is_one_window() -> None:
-    windows = WindowBatches(np.array([5, END], dtype=np.int32), window=7, context=2, budget=70, seed=1)
+    windows = WindowBatches(np.array([5, END], dtype=np.int32), window=7, context=2, batch_tokens=70, seed=1)
     batch = windows.batch(windows.plan(1)[0])
     assert batch.inputs.ids.tolist() == [[END, END, END, 5]]
     assert batch.targets.tolist() == [[5, END]]

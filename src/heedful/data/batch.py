@@ -1,7 +1,8 @@
-"""Batches: padded ids with their masks, bucketed by length under a budget of positions."""
+"""Batches: padded ids with their masks, bucketed by length, with a maximum number of tokens per batch."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -17,7 +18,7 @@ Ints = npt.NDArray[np.int32]
 
 
 class Padded(NamedTuple):
-    """Ids padded on the right, and the mask of the real ones."""
+    """Ids padded on the right, and the mask that is True where an id is not padding."""
 
     ids: Tensor  # (batch, time), int64
     keep: Tensor  # (batch, time), bool
@@ -27,13 +28,13 @@ class Padded(NamedTuple):
         return self.keep.sum(dim=1)
 
     def rows(self, start: int, step: int) -> Padded:
-        """Return every `step`-th row from `start` on, without columns that only pad."""
+        """Return every `step`-th row from `start` on, without columns that contain only padding."""
         keep = self.keep[start::step]
         width = int(keep.sum(dim=1).max()) if len(keep) else 0
         return Padded(self.ids[start::step, :width].contiguous(), keep[:, :width].contiguous())
 
     def double(self) -> Padded:
-        """Return itself: ids have no floating-point precision."""
+        """Return this batch unchanged; `Regions.double` converts its vectors."""
         return self
 
     def to(self, device: torch.device) -> Padded:
@@ -41,7 +42,7 @@ class Padded(NamedTuple):
 
 
 class Regions(NamedTuple):
-    """Images as encoders take them: one vector for each region of a grid."""
+    """A batch of images as encoder inputs: one feature vector per region of the image grid."""
 
     vectors: Tensor  # (batch, region, width)
     keep: Tensor  # (batch, region), bool
@@ -61,7 +62,7 @@ class Regions(NamedTuple):
 
 
 class TextBatch(NamedTuple):
-    """Sources, sentences or images, and in training the targets: `<s> y_1 ... y_N </s>`."""
+    """A batch of sources, which are sentences or images, and in training of targets: `<s> y_1 ... y_N </s>`."""
 
     source: Padded | Regions
     target: Padded | None = None
@@ -80,14 +81,14 @@ class TextBatch(NamedTuple):
 
 
 class EncodedPair(NamedTuple):
-    """One example as ids; both sides end with the end token."""
+    """The ids of a source and its target; both end with the end token."""
 
     source: list[int]
     target: list[int]
 
 
 class Lengths(NamedTuple):
-    """The lengths of both sides of every example, end tokens included."""
+    """The source and target lengths of all examples, end tokens included."""
 
     source: Ints
     target: Ints
@@ -101,7 +102,7 @@ class Examples(Protocol):
 
 
 class PaddingShare(NamedTuple):
-    """The fraction of an epoch's positions that are padding, of each side and of both."""
+    """The fraction of an epoch's positions that are padding: in sources, in targets, and in both together."""
 
     source: float
     target: float
@@ -109,20 +110,23 @@ class PaddingShare(NamedTuple):
 
 
 class EpochPlan(NamedTuple):
-    """The batches of an epoch: number n has the rows `rows[bounds[i]:bounds[i + 1]]` with i = `order[n]`."""
+    """The batches of an epoch, as row numbers of examples.
 
-    rows: Ints
+    Batch n has the rows `rows[bounds[i]:bounds[i + 1]]` with i = `order[n]`.
+    """
+
+    rows: Ints  # sorted by length
     bounds: npt.NDArray[np.int64]
     order: npt.NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.order)
 
-    def batch(self, number: int) -> list[int]:
+    def batch_rows(self, number: int) -> list[int]:
         """Return the rows of one batch."""
-        at = self.order[number]
-        batch: list[int] = self.rows[self.bounds[at] : self.bounds[at + 1]].tolist()
-        return batch
+        i = self.order[number]
+        rows: list[int] = self.rows[self.bounds[i] : self.bounds[i + 1]].tolist()
+        return rows
 
 
 def pad(rows: Sequence[Sequence[int]]) -> Padded:
@@ -144,17 +148,17 @@ def collate(examples: Sequence[EncodedPair]) -> TextBatch:
 
 
 class BucketBatches:
-    """Batches of examples of similar length, with at most `budget` padded positions on either side.
+    """Batches of examples of similar length: at most `batch_tokens` tokens per side, padding included.
 
-    The order follows from the seed and the epoch alone, so training can resume at any batch. Of `world_size`
-    processes, each gets every `world_size`-th batch and all get equally many: where the last round is not full, the
-    first batches of the epoch are repeated.
+    An example that is longer than that is a batch of its own. The order depends on seed and epoch only, so training
+    can resume at any batch. Of `world_size` processes, each gets every `world_size`-th batch. All get the same number
+    of batches: if they cannot be divided evenly, the first batches of the epoch are repeated.
     """
 
     def __init__(
         self,
         examples: Examples,
-        budget: int,
+        batch_tokens: int,
         seed: int,
         *,
         max_rows: int | None = None,
@@ -162,72 +166,73 @@ class BucketBatches:
         world_size: int = 1,
     ) -> None:
         self.examples = examples
-        self.budget = budget
+        self.batch_tokens = batch_tokens
         self.seed = seed
-        self.max_rows = max_rows if max_rows is not None else budget
+        self.max_rows = max_rows if max_rows is not None else batch_tokens
         self.rank = rank
         self.world_size = world_size
         self._lengths = _lengths(examples)
-        self._last: tuple[int, EpochPlan] | None = None  # every epoch needs its plan several times
+        self._cached_plan: tuple[int, EpochPlan] | None = None  # epoch and plan; planning sorts all examples
 
     def epoch_plan(self, epoch: int) -> EpochPlan:
-        """Return the batches of an epoch, those of all processes."""
-        if self._last is None or self._last[0] != epoch:
-            self._last = (epoch, self._plan_epoch(epoch))
-        return self._last[1]
+        """Return the plan of an epoch, with the batches of all processes."""
+        if self._cached_plan is None or self._cached_plan[0] != epoch:
+            self._cached_plan = (epoch, self._plan_epoch(epoch))
+        return self._cached_plan[1]
 
     def batch_rows(self, epoch: int) -> list[list[int]]:
         """Return the rows of each batch that this process gets in an epoch."""
         plan = self.epoch_plan(epoch)
-        return [plan.batch(number) for number in self._own(plan)]
+        return [plan.batch_rows(number) for number in self._own_batches(plan)]
 
     def n_batches(self, epoch: int) -> int:
         """Return the number of batches that each process gets in an epoch."""
-        return -(-len(self.epoch_plan(epoch)) // self.world_size)
+        return math.ceil(len(self.epoch_plan(epoch)) / self.world_size)
 
     def batches(self, epoch: int, start: int = 0) -> Iterator[TextBatch]:
         """Yield the batches of this process from number `start` on."""
         plan = self.epoch_plan(epoch)
-        for number in self._own(plan)[start:]:
-            yield collate([self.examples[row] for row in plan.batch(number)])
+        for number in self._own_batches(plan)[start:]:
+            yield collate([self.examples[row] for row in plan.batch_rows(number)])
 
     def padding_share(self, epoch: int) -> PaddingShare:
-        """Return how much of an epoch is padding."""
+        """Return the fraction of padding in an epoch."""
         plan = self.epoch_plan(epoch)
-        sizes = np.diff(plan.bounds)
-        real, padded = [], []
+        batch_sizes = np.diff(plan.bounds)
+        n_tokens, n_positions = [], []  # of each side
         for lengths in self._lengths:
-            widths = np.maximum.reduceat(lengths[plan.rows], plan.bounds[:-1]) if len(sizes) else sizes
-            real.append(int(lengths.sum(dtype=np.int64)))
-            padded.append(int((widths * sizes).sum()))
-        shares = [(p - r) / max(p, 1) for r, p in zip([*real, sum(real)], [*padded, sum(padded)], strict=True)]
-        return PaddingShare(*shares)
+            widths = np.maximum.reduceat(lengths[plan.rows], plan.bounds[:-1]) if len(batch_sizes) else batch_sizes
+            n_tokens.append(int(lengths.sum(dtype=np.int64)))
+            n_positions.append(int((widths * batch_sizes).sum()))
+        totals = zip([*n_tokens, sum(n_tokens)], [*n_positions, sum(n_positions)], strict=True)
+        return PaddingShare(*((positions - tokens) / max(positions, 1) for tokens, positions in totals))
 
-    def _own(self, plan: EpochPlan) -> list[int]:
-        rounds = -(-len(plan) // self.world_size)
-        return [(step * self.world_size + self.rank) % len(plan) for step in range(rounds)]
+    def _own_batches(self, plan: EpochPlan) -> list[int]:
+        """Return the numbers of the batches that this process gets."""
+        per_process = math.ceil(len(plan) / self.world_size)
+        return [(i * self.world_size + self.rank) % len(plan) for i in range(per_process)]
 
     def _plan_epoch(self, epoch: int) -> EpochPlan:
         rng = seeded_rng(self.seed, epoch)
         rows = rng.permutation(np.arange(len(self.examples), dtype=np.int32))  # so that equal lengths are shuffled
-        rows = rows[_by_length(self._lengths.source[rows], self._lengths.target[rows])]
-        sizes = np.maximum(self._lengths.source[rows], self._lengths.target[rows])
-        bounds = self._cut(sizes, first=rng.random())
+        rows = rows[_length_order(self._lengths.source[rows], self._lengths.target[rows])]
+        longer_sides = np.maximum(self._lengths.source[rows], self._lengths.target[rows])
+        bounds = self._batch_bounds(longer_sides, first_fraction=rng.random())
         return EpochPlan(rows, bounds, rng.permutation(len(bounds) - 1))
 
-    def _cut(self, sizes: Ints, first: float) -> npt.NDArray[np.int64]:
-        """Return where batches end: each takes what the budget allows, the first a random share of that.
+    def _batch_bounds(self, lengths: Ints, first_fraction: float) -> npt.NDArray[np.int64]:
+        """Return the bounds of batches of rows with these sorted lengths: each batch takes as many rows as fit.
 
-        The random share puts the boundaries between neighbors in length elsewhere in each epoch.
+        The first batch takes only a random fraction of them, so that the bounds differ from epoch to epoch.
         """
         bounds = [0]
-        while (at := bounds[-1]) < len(sizes):
-            limit = max(1, min(self.max_rows, self.budget // max(1, int(sizes[at]))))
-            widest = np.maximum.accumulate(sizes[at : at + limit])
-            fitting = int((widest * np.arange(1, len(widest) + 1) <= self.budget).sum())
-            if at == 0:
-                fitting = int(fitting * first)
-            bounds.append(at + max(1, fitting))
+        while (start := bounds[-1]) < len(lengths):
+            limit = max(1, min(self.max_rows, self.batch_tokens // max(1, int(lengths[start]))))
+            widths = np.maximum.accumulate(lengths[start : start + limit])
+            n_rows = int((widths * np.arange(1, len(widths) + 1) <= self.batch_tokens).sum())
+            if start == 0:
+                n_rows = int(n_rows * first_fraction)
+            bounds.append(start + max(1, n_rows))
         return np.array(bounds, dtype=np.int64)
 
 
@@ -242,11 +247,12 @@ def _lengths(examples: Examples) -> Lengths:
     )
 
 
-def _by_length(source: Ints, target: Ints) -> npt.NDArray[np.int64]:
-    """Return the order by the longer side, then by the difference of both, alternately ascending and descending.
+def _length_order(source: Ints, target: Ints) -> npt.NDArray[np.int64]:
+    """Return the order by the length of the longer side, then by the difference of the two lengths.
 
-    Alternately, so that neighbors across two lengths are similar on both sides. On Multi30k this pads less than
-    sorting by target and then source, and fills the budget better (see the numbers in the tests).
+    The difference ascends for even lengths and descends for odd ones, so that examples where one length ends and the
+    next begins are similar on both sides. On Multi30k this gives less padding and fuller batches than sorting by
+    target and then source length.
     """
     longer = np.maximum(source, target)
     width = int(longer.max(initial=0)) + 1

@@ -1,7 +1,7 @@
-"""Encoded corpora: tokenized once, kept in memory while small, else read from a memory-mapped cache on disk.
+"""Encoded corpora: tokenized once; small ones stay in memory, larger ones are memory-mapped from a cache on disk.
 
-A cache folder is named by a hash of the files' contents, the tokenizers and the settings, so a change of any of
-them leads to another folder.
+The name of a cache folder is a hash of the files' contents, the tokenizers and the settings: if any of them changes,
+a new cache is written.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from heedful.data.ragged import Array, Ragged
 from heedful.data.tokenizer import END, Tokenizer
 from heedful.errors import DataError
 
-CHUNK = 4_096  # pairs tokenized at a time
-RELEASE_EVERY = 64  # examples read between two releases of mapped pages; each may map 64 KB per file
+CHUNK_SIZE = 4_096  # pairs tokenized at a time
+RELEASE_EVERY = 64  # examples read between two calls of `release_pages`; each may map 64 KB per file
 
 PairSource = PairFiles | Sequence[TextPair]
 
 
 class Vocabulary(Protocol):
-    """Turns target texts into ids: a tokenizer, or labels."""
+    """Encodes target texts as ids: a tokenizer, or the labels of a classifier."""
 
     def __len__(self) -> int: ...
-    def encode_all(self, lines: Sequence[str]) -> list[list[int]]: ...  # with an end token after each
+    def encode_all(self, lines: Sequence[str]) -> list[list[int]]: ...  # each ends with the end token
     def to_json(self) -> str: ...
 
 
 class Corpus:
-    """Encoded pairs by row number, and the lengths of all of them."""
+    """Encoded pairs by row number, with the lengths of all pairs."""
 
     def __init__(self, source: Ragged, target: Ragged, counts: CorpusCounts) -> None:
         self.source = source
@@ -64,9 +64,9 @@ class Corpus:
 
 
 def open_corpus(pairs: PairSource, source: Tokenizer, target: Vocabulary, data: DataConfig) -> Corpus:
-    """Return the encoded pairs: from the cache if it holds them, else tokenized now.
+    """Return the encoded pairs, from the cache if they are in it.
 
-    Up to `data.in_memory` pairs stay in memory, and so do pairs that come from no file.
+    Pairs from files are written to the cache if there are more than `data.in_memory`; all others stay in memory.
     """
     encoder = CorpusEncoder(source, target, data)
     if not isinstance(pairs, PairFiles):
@@ -76,23 +76,23 @@ def open_corpus(pairs: PairSource, source: Tokenizer, target: Vocabulary, data: 
     if cached is not None:
         return Corpus(*cached)
     chunks = encoder.chunks(pairs)
-    first: list[Chunk] = []
+    buffer: list[Chunk] = []
     for chunk in chunks:
-        first.append(chunk)
+        buffer.append(chunk)
         if encoder.counts.pairs > data.in_memory:
             dtypes = [encoder.dtype(side) for side in (0, 1)]
-            write_cache(folder, _drain(first, chunks), dtypes, lambda: encoder.counts)
+            write_cache(folder, _drain(buffer, chunks), dtypes, lambda: encoder.counts)
             cached = load_cache(folder)
             if cached is None:
                 raise DataError(f"{folder}: the cache cannot be read back; is the disk full or failing?")
             return Corpus(*cached)
-    return _in_memory(iter(first), encoder)
+    return _in_memory(iter(buffer), encoder)
 
 
 def filter_by_length(
     pairs: PairSource, source: Tokenizer, target: Vocabulary, data: DataConfig
 ) -> tuple[list[TextPair], CorpusCounts]:
-    """Return the texts of the pairs that `open_corpus` keeps, cut where it cuts, for decoding in validation."""
+    """Return the texts of the pairs that `open_corpus` keeps, with the same truncation, for decoding in validation."""
     encoder = CorpusEncoder(source, target, data)
     texts = [item.numbered.pair for chunk in encoder.encode(pairs) for item in chunk]
     if encoder.counts.cut:
@@ -108,7 +108,7 @@ class EncodedItem(NamedTuple):
 
 
 class CorpusEncoder:
-    """Encodes pairs, handles too long ones as `data.on_too_long` says, and counts them in `counts`."""
+    """Encodes pairs; those that are too long are handled by `data.on_too_long` and counted in `counts`."""
 
     def __init__(self, source: Tokenizer, target: Vocabulary, data: DataConfig) -> None:
         self.tokenizers: tuple[Vocabulary, Vocabulary] = (source, target)
@@ -128,59 +128,61 @@ class CorpusEncoder:
         return digest.hexdigest()[:32]
 
     def chunks(self, pairs: PairSource) -> Iterator[Chunk]:
-        """Yield the encoded pairs as flat arrays, `CHUNK` pairs at a time."""
+        """Yield the encoded pairs as concatenated ids, `CHUNK_SIZE` pairs at a time."""
         for items in self.encode(pairs):
             rows = [item.ids for item in items]
-            yield Chunk((self._flat(rows, 0), self._flat(rows, 1)), (_row_lengths(rows, 0), _row_lengths(rows, 1)))
+            yield Chunk(
+                (self._concatenate(rows, 0), self._concatenate(rows, 1)), (_row_lengths(rows, 0), _row_lengths(rows, 1))
+            )
 
     def encode(self, pairs: PairSource) -> Iterator[list[EncodedItem]]:
-        """Yield the pairs that are kept, `CHUNK` read at a time; it is an error if none is."""
+        """Yield the pairs that are kept, from `CHUNK_SIZE` pairs at a time; raise a DataError if there are none."""
         if isinstance(pairs, PairFiles):
-            where, stream = str(pairs), pairs.numbered_pairs()
+            name, stream = str(pairs), pairs.numbered_pairs()
         else:
-            where, stream = "the list of pairs", (NumberedPair(n, pair) for n, pair in enumerate(pairs, 1))
-        while chunk := list(islice(stream, CHUNK)):
-            if items := self._encode_chunk(chunk, where):
+            name, stream = "the list of pairs", (NumberedPair(n, pair) for n, pair in enumerate(pairs, 1))
+        while chunk := list(islice(stream, CHUNK_SIZE)):
+            if items := self._encode_chunk(chunk, name):
                 yield items
         if isinstance(pairs, PairFiles):
             self.counts = self.counts._replace(bad_lines=str(pairs.bad_lines))
         if not self.counts.pairs:
             limits = f"data.max_source = {self.data.max_source} and data.max_target = {self.data.max_target}"
             detail = f" within {limits}; raise them" if self.counts.skipped else ""
-            raise DataError(f"{where}: contains no pairs{detail}")
+            raise DataError(f"{name}: contains no pairs{detail}")
 
-    def _encode_chunk(self, chunk: list[NumberedPair], where: str) -> list[EncodedItem]:
+    def _encode_chunk(self, chunk: list[NumberedPair], name: str) -> list[EncodedItem]:
         sources = self.tokenizers[0].encode_all([numbered.pair.source for numbered in chunk])
         targets = self.tokenizers[1].encode_all([numbered.pair.target for numbered in chunk])
         items: list[EncodedItem] = []
         cut = skipped = 0
-        for numbered, *both in zip(chunk, sources, targets, strict=True):
-            if all(len(ids) - 1 <= limit for ids, limit in zip(both, self.max_lengths, strict=True)):
-                items.append(EncodedItem(numbered, EncodedPair(*both)))
+        for numbered, *sides in zip(chunk, sources, targets, strict=True):
+            if all(len(ids) - 1 <= limit for ids, limit in zip(sides, self.max_lengths, strict=True)):
+                items.append(EncodedItem(numbered, EncodedPair(*sides)))
             elif self.data.on_too_long == "skip":
                 skipped += 1
             elif self.data.on_too_long == "cut":
                 cut += 1
-                items.append(EncodedItem(numbered, EncodedPair(*map(_cut, both, self.max_lengths))))
+                items.append(EncodedItem(numbered, EncodedPair(*map(_truncate, sides, self.max_lengths))))
             else:
-                raise DataError(self._too_long(numbered.line, both, where))
-        pairs, old_cut, old_skipped, _ = self.counts
-        self.counts = CorpusCounts(pairs + len(items), old_cut + cut, old_skipped + skipped)
+                raise DataError(self._too_long_message(name, numbered.line, sides))
+        counts = self.counts
+        self.counts = CorpusCounts(counts.pairs + len(items), counts.cut + cut, counts.skipped + skipped)
         return items
 
-    def _flat(self, rows: list[EncodedPair], side: int) -> Array:
-        return np.array([i for row in rows for i in row[side]], dtype=self.dtype(side))
+    def _concatenate(self, rows: list[EncodedPair], side: int) -> Array:
+        return np.array([id for row in rows for id in row[side]], dtype=self.dtype(side))
 
-    def _too_long(self, line: int, both: list[list[int]], where: str) -> str:
-        side = 0 if len(both[0]) - 1 > self.max_lengths[0] else 1
+    def _too_long_message(self, name: str, line: int, sides: list[list[int]]) -> str:
+        side = 0 if len(sides[0]) - 1 > self.max_lengths[0] else 1
         return (
-            f"{where}, line {line}: the {SIDES[side]} has {len(both[side]) - 1:,} tokens, more than"
+            f"{name}, line {line}: the {SIDES[side]} has {len(sides[side]) - 1:,} tokens, more than"
             f" data.max_{SIDES[side]} = {self.max_lengths[side]:,}"
             ' (raise it, or set data.on_too_long = "cut" or "skip")'
         )
 
 
-def _cut(ids: list[int], limit: int) -> list[int]:
+def _truncate(ids: list[int], limit: int) -> list[int]:
     return ids if len(ids) - 1 <= limit else [*ids[:limit], END]
 
 
@@ -188,10 +190,10 @@ def _row_lengths(rows: list[EncodedPair], side: int) -> Array:
     return np.array([len(row[side]) for row in rows], dtype=np.int64)
 
 
-def _drain(first: list[Chunk], rest: Iterable[Chunk]) -> Iterator[Chunk]:
-    """Yield all chunks, and free those already in memory one by one."""
-    while first:
-        yield first.pop(0)
+def _drain(buffer: list[Chunk], rest: Iterable[Chunk]) -> Iterator[Chunk]:
+    """Yield all chunks; those of the buffer are removed from it, so that their memory is freed."""
+    while buffer:
+        yield buffer.pop(0)
     yield from rest
 
 

@@ -1,4 +1,4 @@
-"""Encoded corpora on disk: written to a temporary folder and renamed, checked by hash whenever they are opened."""
+"""Encoded corpora on disk: written to a temporary folder and renamed; their hashes are checked at every load."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ import numpy as np
 from heedful.data.ragged import Array, Ragged
 from heedful.errors import DataError
 
-FORMAT = 2  # raise it when the same input gives different files
+FORMAT = 2  # increment it when the same input gives different files
 SIDES = ("source", "target")
-STALE_AFTER = 3_600.0  # seconds without a write after which a temporary folder counts as abandoned
+STALE_SECONDS = 3_600.0  # without a write; then the process that wrote a temporary folder is taken to be dead
 
 
 class CorpusCounts(NamedTuple):
-    """Counts of the pairs of a corpus that were kept, cut and skipped, and the summary of bad lines."""
+    """The numbers of pairs that were kept, truncated and skipped, and the summary of bad lines."""
 
     pairs: int = 0
     cut: int = 0
@@ -39,7 +39,7 @@ class CorpusCounts(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Some encoded rows: their ids one after the other, and their lengths; source and target each."""
+    """Some encoded pairs: the concatenated ids and the lengths, each of source and target."""
 
     ids: tuple[Array, Array]
     lengths: tuple[Array, Array]
@@ -54,7 +54,7 @@ class EncodedSides(NamedTuple):
 
 
 def load_cache(folder: Path) -> EncodedSides | None:
-    """Return the corpus of a cache folder; None if there is none or its hashes do not match."""
+    """Return the corpus of a cache folder; None if it does not exist or is damaged."""
     try:
         header = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
         for name, expected in header["sha256"].items():
@@ -76,14 +76,14 @@ def load_cache(folder: Path) -> EncodedSides | None:
 def write_cache(
     folder: Path, chunks: Iterator[Chunk], dtypes: Sequence[str], counts: Callable[[], CorpusCounts]
 ) -> None:
-    """Write the chunks to a temporary folder beside `folder` and rename it; `counts` is called after the last."""
+    """Write the chunks to a temporary folder and rename it to `folder`; `counts` is called after the last chunk."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         _remove_abandoned(folder.parent)
         draft = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", suffix=".tmp", dir=folder.parent))
         try:
             _write_files(draft, chunks, dtypes, counts)
-            if folder.exists():  # damaged, or it would have been loaded
+            if folder.exists():  # it must be damaged, because it could not be loaded
                 shutil.rmtree(folder)
             with contextlib.suppress(FileExistsError):  # another process has written the same cache first
                 draft.rename(folder)
@@ -121,16 +121,16 @@ def _write_files(
 ) -> None:
     ids = [_HashedFile(draft / f"{side}.ids") for side in SIDES]
     ends = [_HashedFile(draft / f"{side}.ends") for side in SIDES]
-    last = [0, 0]
+    last_ends = [0, 0]
     try:
         for file in ends:
             file.write(np.zeros(1, dtype="<i8"))
         for chunk in chunks:
             for side in (0, 1):
-                stops = last[side] + np.cumsum(chunk.lengths[side])
-                last[side] = int(stops[-1])
+                row_ends = last_ends[side] + np.cumsum(chunk.lengths[side])
+                last_ends[side] = int(row_ends[-1])
                 ids[side].write(chunk.ids[side])
-                ends[side].write(stops.astype("<i8"))
+                ends[side].write(row_ends.astype("<i8"))
     finally:
         hashes = {file.path.name: file.close() for file in (*ids, *ends)}
     header = {"format": FORMAT, "sha256": hashes, "dtype": list(dtypes), "counts": counts()._asdict()}
@@ -141,5 +141,5 @@ def _remove_abandoned(parent: Path) -> None:
     """Remove temporary folders of killed processes."""
     for draft in parent.glob("*.tmp"):
         with contextlib.suppress(OSError):
-            if time.time() - max(p.stat().st_mtime for p in (draft, *draft.iterdir())) > STALE_AFTER:
+            if time.time() - max(p.stat().st_mtime for p in (draft, *draft.iterdir())) > STALE_SECONDS:
                 shutil.rmtree(draft)

@@ -60,11 +60,11 @@ class Histories(NamedTuple):
 
 
 class HistoryBatch(NamedTuple):
-    """Entries of a batch: each a history, and the target items that are scored against it.
+    """A batch of entries: histories, and for each the target items that are scored with it.
 
     Entry e has the history `items[item_bounds[e]:item_bounds[e + 1]]` and the targets
-    `targets[target_bounds[e]:target_bounds[e + 1]]`. A target never attends to itself. `labels` are 1 for items
-    that the user has taken.
+    `targets[target_bounds[e]:target_bounds[e + 1]]`. A target never attends to itself. `labels` are 1 for positives
+    and 0 for negatives.
     """
 
     items: Tensor
@@ -78,11 +78,11 @@ class HistoryBatch(NamedTuple):
         """The number of entries."""
         return len(self.item_bounds) - 1
 
-    def entry(self, at: int) -> tuple[Tensor, Tensor]:
+    def entry(self, number: int) -> tuple[Tensor, Tensor]:
         """Return the history and the targets of one entry."""
         return (
-            self.items[int(self.item_bounds[at]) : int(self.item_bounds[at + 1])],
-            self.targets[int(self.target_bounds[at]) : int(self.target_bounds[at + 1])],
+            self.items[int(self.item_bounds[number]) : int(self.item_bounds[number + 1])],
+            self.targets[int(self.target_bounds[number]) : int(self.target_bounds[number + 1])],
         )
 
     def to(self, device: torch.device) -> HistoryBatch:
@@ -125,31 +125,36 @@ def _bounds(sizes: npt.ArrayLike) -> Ints:
 
 
 class NegativeSampler:
-    """Draws items that a user has not taken, uniformly."""
+    """Draws negatives: items that are not in a user's history, uniformly."""
 
     def __init__(self, histories: Histories, n_items: int) -> None:
         n_complete = int((histories.lengths >= n_items).sum())
         if n_complete:
-            raise DataError(f"{n_complete:,} user(s) took every item, so no negative can be drawn for them")
+            raise DataError(
+                f"{n_complete:,} user(s) have every item in their history, so no negative can be drawn for them"
+            )
         self.n_items = n_items
-        self._taken = np.sort(histories.users * n_items + histories.items)
+        self._interactions = np.sort(self._keys(histories.users, histories.items))
 
-    def taken(self, users: Ints, items: Ints) -> npt.NDArray[np.bool_]:
-        """Return whether each user has taken each item."""
-        if not len(self._taken):
+    def _keys(self, users: Ints, items: Ints) -> Ints:
+        """Return one number for each pair of a user and an item."""
+        return np.asarray(users * self.n_items + items)
+
+    def in_history(self, users: Ints, items: Ints) -> npt.NDArray[np.bool_]:
+        """Return whether each item is in the history of its user."""
+        if not len(self._interactions):
             return np.zeros(np.broadcast(users, items).shape, bool)
-        keys = users * self.n_items + items
-        at = np.searchsorted(self._taken, keys)
-        is_taken: npt.NDArray[np.bool_] = self._taken[np.minimum(at, len(self._taken) - 1)] == keys
-        return is_taken
+        keys = self._keys(users, items)
+        nearest = np.minimum(np.searchsorted(self._interactions, keys), len(self._interactions) - 1)
+        return np.asarray(self._interactions[nearest] == keys)
 
     def draw(self, users: Ints, rng: np.random.Generator) -> Ints:
         """Return one negative for each user of the array."""
         items = rng.integers(self.n_items, size=users.shape)
-        retry = np.flatnonzero(self.taken(users, items))
+        retry = np.flatnonzero(self.in_history(users, items))
         while len(retry):
             items.flat[retry] = rng.integers(self.n_items, size=len(retry))
-            retry = retry[self.taken(users.flat[retry], items.flat[retry])]
+            retry = retry[self.in_history(users.flat[retry], items.flat[retry])]
         return items
 
 
@@ -164,9 +169,9 @@ class PositiveSlice(NamedTuple):
 class InteractionBatches:
     """Training batches: users in random order, every item of a history once per epoch as a positive.
 
-    A batch holds about `positives` of them; those of one user are together, so that they share one history. With
-    `groups`, a history is split at random into so many groups, and the items of each are predicted from all
-    the others: self-attention between the items of a history then never sees the targets.
+    A batch has about `positives` positives; those of one user are in one entry, so that they share a history. With
+    `groups` > 0, a history is divided at random into that many groups, and the items of each group are predicted from
+    all other groups: then self-attention between the items of a history never sees the targets.
     """
 
     def __init__(
@@ -179,15 +184,15 @@ class InteractionBatches:
     def plan(self, epoch: int) -> list[list[PositiveSlice]]:
         """Return the positives of each batch of an epoch."""
         batches: list[list[PositiveSlice]] = [[]]
-        room = self.positives
+        remaining = self.positives
         for user in seeded_rng(self.seed, epoch).permutation(len(self.histories)).tolist():
             for part in self._slices(user):
                 size = part.last - part.first
-                if size > room and batches[-1]:
+                if size > remaining and batches[-1]:
                     batches.append([])
-                    room = self.positives
+                    remaining = self.positives
                 batches[-1].append(part)
-                room -= size
+                remaining -= size
         return [batch for batch in batches if batch]
 
     def _slices(self, user: int) -> Iterator[PositiveSlice]:

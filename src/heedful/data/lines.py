@@ -1,4 +1,4 @@
-"""Lines of text files, plain or gzip, always UTF-8; bad lines are raised or counted."""
+"""Lines of UTF-8 text files, plain or gzipped; bad lines raise an error or are counted."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Literal, NamedTuple
 
 from heedful.errors import DataError
 
-MAX_BAD_LINES = 5  # bad lines that a summary spells out
-SPLIT_CELLS = 20_000  # hash cells that the shares of a split are rounded to
+MAX_BAD_LINES = 5  # bad lines that a summary lists
+EXCERPT_LENGTH = 60  # characters of a bad line that an error quotes
+HASH_BUCKETS = 20_000  # the fractions of a split are rounded to multiples of 1 / 20,000
 
 
 class BadLine(NamedTuple):
@@ -27,7 +28,7 @@ class BadLine(NamedTuple):
 
 
 class BadLines:
-    """The bad lines of one pass over a file, handled as `data.on_error` says: raised or counted."""
+    """The bad lines of one pass over a file; `data.on_error` decides if they raise an error or are counted."""
 
     def __init__(self, on_error: Literal["error", "skip"] = "error") -> None:
         self.on_error = on_error
@@ -51,7 +52,7 @@ class BadLines:
 
 
 def require_file(path: Path) -> None:
-    """Raise a DataError where `path` is a folder or does not exist."""
+    """Raise a DataError if `path` is a folder or does not exist."""
     if path.is_dir():
         raise DataError(f"{path} is a folder; expected a text file")
     if not path.exists():
@@ -59,7 +60,7 @@ def require_file(path: Path) -> None:
 
 
 def iter_lines(path: Path) -> Iterator[str | BadLine]:
-    """Yield the lines of a text file, gzip or not, without their ends; a line that is not UTF-8 as a BadLine."""
+    """Yield the lines of a text file without line ends; a line that is not UTF-8 is yielded as a BadLine."""
     number = 0
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
@@ -75,7 +76,7 @@ def iter_lines(path: Path) -> Iterator[str | BadLine]:
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a text file, gzip or not, without their ends; a line that is not UTF-8 is an error."""
+    """Yield the lines of a text file without line ends; a line that is not UTF-8 raises a DataError."""
     require_file(path)
     for line in iter_lines(path):
         if isinstance(line, BadLine):
@@ -86,13 +87,13 @@ def read_lines(path: Path) -> Iterator[str]:
 def assign_split(text: str, valid: float, test: float) -> str:
     """Return the split of a text by a hash of its content: equal texts are in the same split.
 
-    With shares of 0.05 this is the rule of the Tatoeba folders: md5 modulo 20, 0 for test and 1 for valid.
+    With fractions of 0.05 this is the rule of the Tatoeba folders: md5 modulo 20, 0 for test and 1 for valid.
 
     >>> [assign_split(word, valid=0.25, test=0.25) for word in ("one", "two", "e")]
     ['train', 'test', 'valid']
     """
     number = int.from_bytes(hashlib.md5(text.encode("utf-8"), usedforsecurity=False).digest()[:4], "big")
-    cell = number % 20 * (SPLIT_CELLS // 20) + number // 20 % (SPLIT_CELLS // 20)
-    if cell < round(test * SPLIT_CELLS):
+    bucket = number % 20 * (HASH_BUCKETS // 20) + number // 20 % (HASH_BUCKETS // 20)
+    if bucket < round(test * HASH_BUCKETS):
         return "test"
-    return "valid" if cell < round((test + valid) * SPLIT_CELLS) else "train"
+    return "valid" if bucket < round((test + valid) * HASH_BUCKETS) else "train"

@@ -1,4 +1,4 @@
-"""Text pairs as a stream: two parallel files, a TSV file, a JSONL file, or a generated world."""
+"""Pairs of source and target text, from two parallel files, a TSV file, a JSONL file, or a generated world."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from heedful.config import DataConfig, WorldConfig
-from heedful.data.lines import BadLine, BadLines, assign_split, iter_lines
+from heedful.data.lines import EXCERPT_LENGTH, BadLine, BadLines, assign_split, iter_lines
 from heedful.data.paths import locate
 from heedful.data.worlds import moods, phrases
 from heedful.errors import DataError
 
-Links = tuple[tuple[int, int], ...]
+Links = tuple[tuple[int, int], ...]  # word alignment: positions in source and target, counted from 0
 JSONL_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
-READER_VERSION = 2  # part of every fingerprint; raise it when the same file is read differently
-EXCERPT = 60  # characters of a bad line that an error quotes
+READER_VERSION = 2  # part of every fingerprint; increment it when the same file is read differently
 
 
 class TextPair(NamedTuple):
-    """A source line, its target, and the gold word alignment where it is known."""
+    """A source text, its target, and their gold word alignment if it is known."""
 
     source: str
     target: str
@@ -36,14 +35,15 @@ class NumberedPair(NamedTuple):
     pair: TextPair
 
 
-Row = NumberedPair | BadLine | None  # None: a row that data.where leaves out
+Row = NumberedPair | BadLine | None  # None: a row that data.where excludes
 
 
 class PairFiles:
-    """The pairs of one split, read from files anew at each iteration; nothing is kept in memory.
+    """The pairs of one split, read from the files at each iteration and not kept in memory.
 
-    `split` ("train", "valid" or "test") selects one part of a split by hash, "" all pairs. The pairs of
-    `extra` follow those of the files. `bad_lines` describes what the last iteration skipped.
+    Relative file names start at the folder `base`. `split` ("train", "valid" or "test") selects the pairs that
+    `assign_split` puts into that split; "" selects all. The pairs of `extra` come last. `bad_lines` lists the lines
+    that the last iteration skipped.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class PairFiles:
         return (row.pair for row in self.numbered_pairs())
 
     def numbered_pairs(self) -> Iterator[NumberedPair]:
-        """Yield the pairs with their line numbers; files without any pair are an error."""
+        """Yield the pairs with their line numbers; raise a DataError if there are none."""
         self.bad_lines = BadLines(self.data.on_error)
         yield from self._read(self.bad_lines)
         if self.extra:
@@ -87,7 +87,7 @@ class PairFiles:
                 empty = False
                 yield row
         if empty:
-            message = f"{self._file_names()}: contains no pairs{self._selection()}"
+            message = f"{self._file_names()}: contains no pairs{self._describe_selection()}"
             raise DataError("\n".join(filter(None, [message, str(bad_lines)])))
 
     def fingerprint(self) -> str:
@@ -112,27 +112,27 @@ class PairFiles:
         text = pair.source if self.data.split_by == "source" else pair.target
         return assign_split(text, self.data.split_valid, self.data.split_test)
 
-    def _selection(self) -> str:
+    def _describe_selection(self) -> str:
         parts = [f"data.where = {list(self.data.where)}"] if self.data.where else []
         parts += [f"the {self.split} part of the split"] if self.split else []
         return f" ({', '.join(parts)})" if parts else ""
 
 
 def open_pairs(data: DataConfig, base: Path) -> dict[str, PairFiles]:
-    """Return the splits a recipe names, by files of their own or by a hash of one side of the training file."""
-    shares = {"valid": data.split_valid, "test": data.split_test}
+    """Return the splits of a recipe; one without files of its own is split from the training file by hash."""
+    fractions = {"valid": data.split_valid, "test": data.split_test}
     extra = PairFiles(data.extra_train, base, data) if data.extra_train else None
-    splits = {"train": PairFiles(data.train, base, data, "train" if any(shares.values()) else "", extra)}
+    splits = {"train": PairFiles(data.train, base, data, "train" if any(fractions.values()) else "", extra)}
     for split, files in (("valid", data.valid), ("test", data.test)):
         if files:
             splits[split] = PairFiles(files, base, data)
-        elif shares[split]:
+        elif fractions[split]:
             splits[split] = PairFiles(data.train, base, data, split)
     return splits
 
 
 def read_pairs(files: Sequence[str], base: Path, data: DataConfig | None = None) -> list[TextPair]:
-    """Return all pairs of small files as a list."""
+    """Return all pairs of files that fit into memory."""
     return list(PairFiles(files, base, data))
 
 
@@ -140,7 +140,7 @@ def read_pairs(files: Sequence[str], base: Path, data: DataConfig | None = None)
 
 
 def _read_parallel(paths: Sequence[Path], _data: DataConfig) -> Iterator[Row]:
-    """Yield line i of both files as pair i; files of different lengths are an error that names both lengths."""
+    """Yield line i of both files as pair i; raise a DataError if the files differ in length."""
     source_path, target_path = paths
     n_source = n_target = 0
     lines = zip_longest(iter_lines(source_path), iter_lines(target_path))
@@ -169,14 +169,15 @@ def _parallel_row(paths: Sequence[Path], number: int, source: str | BadLine, tar
     return NumberedPair(number, TextPair(source, target))
 
 
-def _conditions(data: DataConfig) -> list[tuple[str, str]]:
+def _parse_conditions(data: DataConfig) -> list[tuple[str, str]]:
+    """Return the column or field and the value of each condition of `data.where`."""
     return [(name.strip(), value) for name, _, value in (text.partition("=") for text in data.where)]
 
 
 def _read_tsv(paths: Sequence[Path], data: DataConfig) -> Iterator[Row]:
     (path,) = paths
     conditions: list[tuple[int, str]] = []
-    for name, value in _conditions(data):
+    for name, value in _parse_conditions(data):
         if not name.isascii() or not name.isdigit() or int(name) < 1:
             raise DataError(
                 f'data.where = "{name}={value}": {path} is a TSV file; give the number of a column, counted from 1'
@@ -191,36 +192,36 @@ def _read_tsv(paths: Sequence[Path], data: DataConfig) -> Iterator[Row]:
             continue
         cells = line.split("\t")
         if len(cells) < n_columns:
-            reason = f"expected {expected}; found {len(cells)} column(s): {line[:EXCERPT]!r}"
+            reason = f"expected {expected}; found {len(cells)} column(s): {line[:EXCERPT_LENGTH]!r}"
             yield BadLine(path, number, reason if line.strip() else "blank")
         elif any(cells[column] != value for column, value in conditions):
             yield None
         elif not cells[source].strip() or not cells[target].strip():
             blank = source if not cells[source].strip() else target
-            yield BadLine(path, number, f"column {blank + 1} is blank: {line[:EXCERPT]!r}")
+            yield BadLine(path, number, f"column {blank + 1} is blank: {line[:EXCERPT_LENGTH]!r}")
         else:
             yield NumberedPair(number, TextPair(cells[source], cells[target]))
 
 
 def _read_jsonl(paths: Sequence[Path], data: DataConfig) -> Iterator[Row]:
     (path,) = paths
-    conditions = _conditions(data)
+    conditions = _parse_conditions(data)
     for number, line in enumerate(iter_lines(path), 1):
         if isinstance(line, BadLine):
             yield line
             continue
-        record = _parse_object(line)
+        record = _parse_json_object(line)
         if isinstance(record, str):
             yield BadLine(path, number, record)
         elif missing := [name for name, _ in conditions if name not in record]:
-            yield BadLine(path, number, _no_field(record, missing[0]))
-        elif any(_value_text(record[name]) != value for name, value in conditions):
+            yield BadLine(path, number, _missing_field(record, missing[0]))
+        elif any(_as_text(record[name]) != value for name, value in conditions):
             yield None
         else:
             yield _jsonl_row(record, data.fields, path, number)
 
 
-def _parse_object(line: str) -> dict[str, object] | str:
+def _parse_json_object(line: str) -> dict[str, object] | str:
     """Return the JSON object of a line, or the reason why there is none."""
     if not line.strip():
         return "blank"
@@ -228,7 +229,7 @@ def _parse_object(line: str) -> dict[str, object] | str:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
         return f"not JSON: {error}"
-    return record if isinstance(record, dict) else f"expected an object with fields, found {line[:EXCERPT]!r}"
+    return record if isinstance(record, dict) else f"expected an object with fields, found {line[:EXCERPT_LENGTH]!r}"
 
 
 def _jsonl_row(record: dict[str, object], fields: tuple[str, str], path: Path, number: int) -> Row:
@@ -236,34 +237,34 @@ def _jsonl_row(record: dict[str, object], fields: tuple[str, str], path: Path, n
     for name in fields:
         text = record.get(name)
         if name not in record:
-            return BadLine(path, number, _no_field(record, name))
+            return BadLine(path, number, _missing_field(record, name))
         if not isinstance(text, str):
-            return BadLine(path, number, f'field "{name}": expected text, found {_value_text(text)[:EXCERPT]}')
+            return BadLine(path, number, f'field "{name}": expected text, found {_as_text(text)[:EXCERPT_LENGTH]}')
         if not text.strip():
             return BadLine(path, number, f'field "{name}": blank')
         if any("\ud800" <= character <= "\udfff" for character in text):
-            return BadLine(path, number, f'field "{name}": half a surrogate pair, which is not valid text')
+            return BadLine(path, number, f'field "{name}": contains half a surrogate pair, which is not valid Unicode')
         texts.append(text)
     return NumberedPair(number, TextPair(texts[0], texts[1]))
 
 
-def _no_field(record: dict[str, object], name: str) -> str:
+def _missing_field(record: dict[str, object], name: str) -> str:
     return f'no field "{name}"; the fields are: {", ".join(record)}'
 
 
-def _value_text(value: object) -> str:
+def _as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 class PairFormat(NamedTuple):
-    """A file format of pairs: whether it applies to these files, and how they are read."""
+    """A file format: `applies` tells if files have it, `read` yields their rows."""
 
     name: str
     applies: Callable[[Sequence[Path]], bool]
     read: Callable[[Sequence[Path], DataConfig], Iterator[Row]]
 
 
-FORMATS = (  # the first that applies is taken
+FORMATS = (  # the first that applies is used
     PairFormat("parallel", lambda paths: len(paths) == 2, _read_parallel),
     PairFormat("jsonl", lambda paths: paths[0].name.lower().endswith(JSONL_SUFFIXES), _read_jsonl),
     PairFormat("tsv", lambda _: True, _read_tsv),
@@ -279,11 +280,11 @@ def find_format(paths: Sequence[Path]) -> PairFormat:
 
 
 def world_pairs(world: WorldConfig) -> dict[str, list[TextPair]]:
-    """Return the three splits of a generated world of texts; no source sentence is in two of them."""
+    """Return the splits of the world "phrases" or "moods"; no source sentence is in two of them."""
     sizes = {"test": world.test, "valid": world.valid, "train": world.train}
     if world.name == "moods":
         return _mood_pairs(world, sizes)
-    splits = phrases.splits(
+    splits = phrases.draw_splits(
         sizes, world.seed, languages=world.languages, min_words=world.min_words, max_words=world.max_words
     )
     return {
@@ -293,10 +294,11 @@ def world_pairs(world: WorldConfig) -> dict[str, list[TextPair]]:
 
 
 def _mood_pairs(world: WorldConfig, sizes: dict[str, int]) -> dict[str, list[TextPair]]:
-    """Return texts and labels; the gold links lead from the deciding words to the label."""
-    shortest = max(moods.SHORTEST, world.min_words)
-    stream = moods.moods(sum(sizes.values()), world.seed, world.classes, shortest, max(shortest, world.max_words))
+    """Return texts and labels; the gold links connect the words that decide the label with it."""
+    min_words = max(moods.MIN_WORDS, world.min_words)
+    max_words = max(min_words, world.max_words)
+    stream = moods.draw_moods(sum(sizes.values()), world.seed, world.classes, min_words, max_words)
     return {
-        name: [TextPair(" ".join(m.words), m.label, tuple((at, 0) for at in m.gold)) for m in islice(stream, size)]
+        name: [TextPair(" ".join(m.words), m.label, tuple((i, 0) for i in m.gold)) for m in islice(stream, size)]
         for name, size in sizes.items()
     }

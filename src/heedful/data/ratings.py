@@ -1,8 +1,8 @@
-"""User-item interactions: files of any columns, the leave-one-out files of He et al. 2017, titles; or a world.
+"""User-item interactions, held-out items and titles, from files or from the world "tastes".
 
 - interactions: one user and one item per line, in any columns, with or without a time; TSV, CSV or any separator;
-- held-out items: `user<TAB>item...` (test.rating) and, as a second file, the negatives each is ranked among:
-  `(user,item)<TAB>item<TAB>item...` (test.negative).
+- held-out items, in the leave-one-out format of He et al. 2017: `user<TAB>item...` (test.rating) and, in a second
+  file, the negatives that each is ranked among: `(user,item)<TAB>item<TAB>item...` (test.negative).
 """
 
 from __future__ import annotations
@@ -18,19 +18,18 @@ import numpy as np
 from heedful.config import DataConfig, RatingsConfig, WorldConfig
 from heedful.data.catalog import Catalog
 from heedful.data.histories import Histories, Ints
-from heedful.data.lines import BadLine, BadLines, read_lines
+from heedful.data.lines import EXCERPT_LENGTH, BadLine, BadLines, read_lines
 from heedful.data.paths import locate
 from heedful.data.rng import seeded_rng
-from heedful.data.worlds.tastes import tastes
+from heedful.data.worlds.tastes import draw_tastes
 from heedful.errors import DataError
 
-MIN_HISTORY = 3  # items of a user, below which none is held out
+MIN_HISTORY = 3  # no item is held out of a shorter history
 USER_AND_ITEM = re.compile(r"\((.*),(.*)\)")
-EXCERPT = 60  # characters of a bad line that an error quotes
 
 
 class HeldOut(NamedTuple):
-    """Held-out items: user `users[i]` took `items[i]`, which is ranked among `negatives[i]`."""
+    """Held-out items: `items[i]` of user `users[i]` is to be ranked above the items `negatives[i]`."""
 
     users: Ints
     items: Ints
@@ -45,9 +44,9 @@ class HeldOut(NamedTuple):
 
 
 class Ratings(NamedTuple):
-    """A catalog with the known histories, the held-out items of each split, and warnings about the files.
+    """A catalog with the training histories, the held-out items of each split, and warnings about the files.
 
-    `gold` maps a user to the items of the history that explain the held-out one, where they are known.
+    `gold` maps a user to the items of the history that explain the held-out item, if they are known.
     """
 
     catalog: Catalog
@@ -56,13 +55,14 @@ class Ratings(NamedTuple):
     gold: Mapping[int, Ints] = {}
 
 
-class _Index:
-    """Numbers names in the order they are first seen."""
+class _Numbering:
+    """Numbers the ids of users or items in the order of their first occurrence."""
 
     def __init__(self, numbers: Mapping[str, int] | None = None) -> None:
         self.numbers = dict(numbers or {})
 
-    def __call__(self, name: str) -> int:
+    def number(self, name: str) -> int:
+        """Return the number of an id; a new id gets the next number."""
         return self.numbers.setdefault(name, len(self.numbers))
 
     def __len__(self) -> int:
@@ -70,19 +70,20 @@ class _Index:
 
 
 class _Row(NamedTuple):
-    """The cells of a line."""
+    """A line of a file, split into cells."""
 
     path: Path
     line: int
     cells: list[str]
 
-    def bad(self, reason: str) -> _BadRowError:
+    def error(self, reason: str) -> _BadRowError:
         return _BadRowError(BadLine(self.path, self.line, reason))
 
-    def cell(self, column: int, what: str) -> str:
+    def cell(self, column: int, content: str) -> str:
+        """Return the text of a column, counted from 1; `content` says in errors what it should contain."""
         text = self.cells[column - 1].strip() if len(self.cells) >= column else ""
         if not text:
-            raise self.bad(f"no {what} in column {column}: {' | '.join(self.cells)[:EXCERPT]!r}")
+            raise self.error(f"no {content} in column {column}: {' | '.join(self.cells)[:EXCERPT_LENGTH]!r}")
         return text
 
     def time(self, column: int) -> float:
@@ -90,11 +91,11 @@ class _Row(NamedTuple):
         try:
             return float(text)
         except ValueError:
-            raise self.bad(f"the time in column {column} is not a number: {text!r}") from None
+            raise self.error(f"the time in column {column} is not a number: {text!r}") from None
 
 
 class _BadRowError(DataError):
-    """A line without the cells that are needed."""
+    """A line in which a required cell is missing or malformed."""
 
     def __init__(self, bad_line: BadLine) -> None:
         super().__init__(str(bad_line))
@@ -102,11 +103,11 @@ class _BadRowError(DataError):
 
 
 def open_ratings(data: DataConfig, base: Path) -> Ratings:
-    """Read everything that a recipe's data section names."""
+    """Return the interactions and held-out items of a recipe's section [data]."""
     if data.world is not None:
         return world_ratings(data.world)
     settings = data.ratings or RatingsConfig()
-    users, items = _Index(), _Index()
+    users, items = _Numbering(), _Numbering()
     path = locate(data.train[0], base)
     pairs, warnings = _read_interactions(path, data, settings, users, items)
     from_files = {
@@ -120,26 +121,26 @@ def open_ratings(data: DataConfig, base: Path) -> Ratings:
     for split in ("test", "valid"):
         chosen = from_files[split] if split in from_files else _choose_held_out(histories, settings.hold_out, split)
         held_out[split] = _with_negatives(chosen, histories, len(items), settings, split)
-        if split == "test" and split not in from_files:  # validation items return to the histories after training
+        if split == "test" and split not in from_files:  # training excludes validation items; the catalog keeps them
             histories = histories.without(held_out[split].users, held_out[split].items)
     item_titles = [titles.get(item, "") for item in items.numbers]
     return Ratings(Catalog(list(users.numbers), list(items.numbers), item_titles, histories), held_out, warnings)
 
 
 def read_held_out(files: Sequence[str], settings: RatingsConfig, catalog: Catalog) -> HeldOut:
-    """Read held-out items of other files; all users and items must be in the model's catalog."""
-    users, items = _Index(catalog.user_numbers), _Index(catalog.item_numbers)
+    """Read held-out items for a trained model; all users and items must be in its catalog."""
+    users, items = _Numbering(catalog.user_numbers), _Numbering(catalog.item_numbers)
     held_out = _read_held_out([locate(name, Path()) for name in files], users, items)
-    for what, index, n_known in (("user", users, len(catalog.users)), ("item", items, len(catalog.items))):
-        unknown = list(index.numbers)[n_known:]
+    for kind, numbering, n_known in (("user", users, len(catalog.users)), ("item", items, len(catalog.items))):
+        unknown = list(numbering.numbers)[n_known:]
         if unknown:
-            raise DataError(f"{files[0]}: {len(unknown):,} {what}(s) unknown to the model, such as {unknown[0]}")
+            raise DataError(f"{files[0]}: {len(unknown):,} {kind}(s) unknown to the model, such as {unknown[0]}")
     return _with_negatives(held_out, catalog.histories, len(catalog.items), settings, "test")
 
 
 def world_ratings(world: WorldConfig) -> Ratings:
-    """Return the tastes world: the first users' held-out items are for validation, the last ones' for testing."""
-    generated = tastes(world.train, world.seed, world.items, world.genres)
+    """Return the world "tastes"; the held-out items of its first users are for validation, of its last for testing."""
+    generated = draw_tastes(world.train, world.seed, world.items, world.genres)
     users = generated.users
     histories = Histories.from_pairs(
         np.repeat(np.arange(len(users)), [len(user.history) for user in users]),
@@ -157,7 +158,7 @@ def world_ratings(world: WorldConfig) -> Ratings:
         )
         for split, members in splits.items()
     }
-    gold = {u.user: np.array([u.history[at] for at in u.gold], dtype=np.int64) for u in users}
+    gold = {u.user: np.array([u.history[i] for i in u.gold], dtype=np.int64) for u in users}
     return Ratings(catalog, held_out, gold=gold)
 
 
@@ -170,7 +171,7 @@ def _read_rows(path: Path, separator: str = "", header: bool = False) -> Iterato
 
 
 def _read_interactions(
-    path: Path, data: DataConfig, settings: RatingsConfig, users: _Index, items: _Index
+    path: Path, data: DataConfig, settings: RatingsConfig, users: _Numbering, items: _Numbering
 ) -> tuple[tuple[Ints, Ints], list[str]]:
     """Return the users and items of all lines, each pair once, ordered by time where it is known; and warnings."""
     conditions = [_parse_condition(text, path) for text in data.where]
@@ -187,7 +188,7 @@ def _read_interactions(
         except _BadRowError as error:
             bad_lines.add(error.bad_line)
             continue
-        times.setdefault((users(user), items(item)), time)
+        times.setdefault((users.number(user), items.number(item)), time)
         n_lines += 1
     if not times:
         raise DataError(f"{path}: contains no interactions; see data.columns, data.where and data.ratings.separator")
@@ -207,9 +208,9 @@ def _parse_condition(text: str, path: Path) -> tuple[int, str]:
     return int(name), value
 
 
-def _read_held_out(paths: Sequence[Path], users: _Index, items: _Index) -> HeldOut:
-    """Read held-out items; a second file holds their negatives."""
-    pairs = [(users(row.cell(1, "user")), items(row.cell(2, "item"))) for row in _read_rows(paths[0])]
+def _read_held_out(paths: Sequence[Path], users: _Numbering, items: _Numbering) -> HeldOut:
+    """Read held-out items from the first file, and their negatives from the second if there is one."""
+    pairs = [(users.number(row.cell(1, "user")), items.number(row.cell(2, "item"))) for row in _read_rows(paths[0])]
     if not pairs:
         raise DataError(f"{paths[0]}: contains no interactions")
     negatives: list[Ints] = []
@@ -224,40 +225,41 @@ def _read_held_out(paths: Sequence[Path], users: _Index, items: _Index) -> HeldO
     return HeldOut(columns[:, 0], columns[:, 1], negatives)
 
 
-def _read_negatives(path: Path, users: _Index, items: _Index) -> Iterator[tuple[tuple[int, int], Ints]]:
+def _read_negatives(path: Path, users: _Numbering, items: _Numbering) -> Iterator[tuple[tuple[int, int], Ints]]:
     for row in _read_rows(path):
         pair = USER_AND_ITEM.fullmatch(row.cells[0].strip())
-        negatives = [items(cell.strip()) for cell in row.cells[1:] if cell.strip()]
+        negatives = [items.number(cell.strip()) for cell in row.cells[1:] if cell.strip()]
         if pair is None or not negatives:
-            raise row.bad("expected (user,item), tab, and the items it is ranked among")
-        yield (users(pair[1].strip()), items(pair[2].strip())), np.array(negatives, dtype=np.int64)
+            raise row.error("expected (user,item), tab, and the items it is ranked among")
+        user, item = users.number(pair[1].strip()), items.number(pair[2].strip())
+        yield (user, item), np.array(negatives, dtype=np.int64)
 
 
 def _choose_held_out(histories: Histories, hold_out: str, split: str) -> HeldOut:
-    """Choose one item of every user with at least `MIN_HISTORY` of them: the last one, or one at random."""
+    """Choose one item of every user with at least `MIN_HISTORY` items: the last one, or a random one."""
     users = np.flatnonzero(histories.lengths >= MIN_HISTORY)
     last = histories.lengths[users] - 1
-    places = last if hold_out == "last" else seeded_rng("held out", split).integers(last + 1)
-    return HeldOut(users, histories.items[histories.bounds[users] + places], [])
+    positions = last if hold_out == "last" else seeded_rng("held out", split).integers(last + 1)
+    return HeldOut(users, histories.items[histories.bounds[users] + positions], [])
 
 
 def _with_negatives(
     held_out: HeldOut, histories: Histories, n_items: int, settings: RatingsConfig, split: str
 ) -> HeldOut:
-    """Return the held-out items with their negatives: those of the file, else drawn from the items never taken."""
+    """Return the held-out items with negatives: those of the file, else drawn from items not in the history."""
     if len(held_out.negatives) or not len(held_out):
         return held_out
     rng = seeded_rng("negatives", split)
     negatives = []
     for user, item in zip(held_out.users.tolist(), held_out.items.tolist(), strict=True):
-        untaken = np.ones(n_items, bool)
-        untaken[histories.items_of(user)] = untaken[item] = False
-        candidates = np.flatnonzero(untaken)
+        is_candidate = np.ones(n_items, bool)
+        is_candidate[histories.items_of(user)] = is_candidate[item] = False
+        candidates = np.flatnonzero(is_candidate)
         negatives.append(rng.choice(candidates, min(settings.negatives, len(candidates)), replace=False))
     return HeldOut(held_out.users, held_out.items, negatives)
 
 
-def _read_titles(path: Path, settings: RatingsConfig, items: _Index) -> dict[str, str]:
+def _read_titles(path: Path, settings: RatingsConfig, items: _Numbering) -> dict[str, str]:
     """Return the titles of known items by id; other lines, such as a header, are ignored."""
     id_column, title_column = settings.title_columns
     titles = {}

@@ -1,4 +1,4 @@
-"""Random generators whose seed follows from what they are for, so that resuming needs no stored state."""
+"""Random generators seeded by a key that identifies their use, so that resuming needs no stored state."""
 
 from __future__ import annotations
 

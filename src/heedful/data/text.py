@@ -1,4 +1,4 @@
-"""Plain text, one sentence per line: read as a stream, encoded, and cut into batches in two ways."""
+"""Plain text for language models, one sentence per line: batches of sentences, or of windows of one long text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from heedful.data.rng import seeded_rng
 from heedful.data.tokenizer import END, PAD
 from heedful.errors import DataError
 
-CHUNK = 4_096  # lines tokenized at a time
+CHUNK_SIZE = 4_096  # lines tokenized at a time
 Ids = npt.NDArray[np.int32]
 Encode = Callable[[Sequence[str]], list[list[int]]]
 
@@ -61,7 +61,7 @@ class LineFile:
 
 
 def open_lines(data: DataConfig, base: Path) -> dict[str, Iterable[str]]:
-    """Return the lines of every split that a recipe names; of a world, its source sentences."""
+    """Return the lines of every split of a recipe; in a generated world they are the source sentences."""
     if data.world is not None:
         return {split: [pair.source for pair in pairs] for split, pairs in world_pairs(data.world).items()}
     shares = {"valid": data.split_valid, "test": data.split_test}
@@ -112,30 +112,30 @@ class EncodedText:
 def encode_text(lines: Iterable[str], encode: Encode, data: DataConfig, max_tokens: int | None) -> EncodedText:
     """Encode lines; those of more than `max_tokens` are handled as `data.on_too_long` says (None: no limit)."""
     ids: list[Ids] = []
-    sizes: list[int] = [0]
+    lengths: list[int] = [0]  # 0 first, so that the cumulative sums are the bounds of the rows
     cut = skipped = number = 0
     stream = iter(lines)
-    while chunk := list(islice(stream, CHUNK)):
+    while chunk := list(islice(stream, CHUNK_SIZE)):
         for row in encode(chunk):
             number += 1
             if max_tokens is not None and len(row) - 1 > max_tokens:
                 if data.on_too_long == "error":
-                    raise DataError(_too_long(lines, number, len(row) - 1, max_tokens))
+                    raise DataError(_too_long_message(lines, number, len(row) - 1, max_tokens))
                 cut, skipped = cut + (data.on_too_long == "cut"), skipped + (data.on_too_long == "skip")
                 row = [*row[:max_tokens], END] if data.on_too_long == "cut" else []
             if row:
                 ids.append(np.array(row, dtype=np.int32))
-                sizes.append(len(row))
+                lengths.append(len(row))
     if not ids:
         raise DataError(f"every line of the text has more than {max_tokens} tokens; raise data.max_source")
     counts = TextCounts(cut, skipped, str(lines.bad_lines) if isinstance(lines, LineFile) else "")
-    return EncodedText(Ragged(np.concatenate(ids), np.cumsum(sizes)), counts)
+    return EncodedText(Ragged(np.concatenate(ids), np.cumsum(lengths)), counts)
 
 
-def _too_long(lines: Iterable[str], number: int, n_tokens: int, max_tokens: int) -> str:
-    where = str(lines) if isinstance(lines, LineFile) else "the text"
+def _too_long_message(lines: Iterable[str], number: int, n_tokens: int, max_tokens: int) -> str:
+    name = str(lines) if isinstance(lines, LineFile) else "the text"
     return (
-        f"{where}, line {number} (not counting blank lines): {n_tokens:,} tokens, more than"
+        f"{name}, line {number} (not counting blank lines): {n_tokens:,} tokens, more than"
         f' data.max_source = {max_tokens:,} (raise it, or set data.on_too_long = "cut" or "skip")'
     )
 
@@ -158,7 +158,7 @@ class LanguageModelBatch(NamedTuple):
 
 
 def sentence_batch(rows: Sequence[Sequence[int]], start_token: int) -> LanguageModelBatch:
-    """Return a batch of independent sentences, each read from `start_token` on.
+    """Return a batch of independent sentences, each with `start_token` as its first input.
 
     >>> sentence_batch([[5, 6, 3], [7, 3]], 2).inputs.ids
     tensor([[2, 5, 6],
@@ -174,9 +174,9 @@ class WindowBatches:
     carried from batch to batch, so training can resume at any of them. The text is preceded by end tokens.
     """
 
-    def __init__(self, flat: Ids, window: int, context: int, budget: int, seed: int) -> None:
+    def __init__(self, flat: Ids, window: int, context: int, batch_tokens: int, seed: int) -> None:
         self.window, self.context, self.seed = window, context, seed
-        self.rows = max(1, budget // window)
+        self.rows = max(1, batch_tokens // window)
         self.text = np.concatenate([np.full(context + 1, END, dtype=np.int32), flat])
         self.count = len(flat)
 
@@ -186,14 +186,16 @@ class WindowBatches:
         first = int(rng.integers(self.window)) if self.count > 2 * self.window else 0
         starts = np.arange(first, max(first + 1, self.count - self.window + 1), self.window, dtype=np.int32)
         starts = rng.permutation(starts)
-        return [starts[at : at + self.rows] for at in range(0, len(starts), self.rows)]
+        return [starts[i : i + self.rows] for i in range(0, len(starts), self.rows)]
 
     def batch(self, starts: Ids) -> LanguageModelBatch:
         """Return the windows that start at these positions."""
         width = min(self.window, self.count)
-        inputs_at = starts[:, None] + np.arange(self.context + width)
-        targets_at = starts[:, None] + self.context + 1 + np.arange(width)
-        inputs, targets = (torch.from_numpy(self.text[at].astype(np.int64)) for at in (inputs_at, targets_at))
+        input_positions = starts[:, None] + np.arange(self.context + width)
+        target_positions = starts[:, None] + self.context + 1 + np.arange(width)
+        inputs, targets = (
+            torch.from_numpy(self.text[positions].astype(np.int64)) for positions in (input_positions, target_positions)
+        )
         return LanguageModelBatch(Padded(inputs, torch.ones_like(inputs, dtype=torch.bool)), targets, self.context)
 
 

@@ -9,11 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.data.lines import read_lines
+from heedful.data.lines import EXCERPT_LENGTH, read_lines
 from heedful.errors import DataError
 
 Vector = npt.NDArray[np.float32]
-EXCERPT = 60  # characters of a bad line that an error quotes
 
 
 class WordVectors(NamedTuple):
@@ -24,7 +23,7 @@ class WordVectors(NamedTuple):
 
 
 def read_vectors(path: Path, words: Set[str]) -> WordVectors:
-    """Read the vectors of these words; the first where a word occurs twice. Every line is checked.
+    """Read the vectors of these words; if a word occurs twice, its first vector counts. Every line is checked.
 
     Numbers are separated by single spaces; everything before the last `width` of them is the word, so a word may
     contain spaces (some of GloVe's do).
@@ -41,7 +40,7 @@ def read_vectors(path: Path, words: Set[str]) -> WordVectors:
         if len(cells) <= width or width < 1:
             raise DataError(
                 f"{path}, line {number}: expected a word and {max(width, 1)} numbers, found"
-                f" {len(cells)} parts: {line[:EXCERPT]!r}"
+                f" {len(cells)} parts: {line[:EXCERPT_LENGTH]!r}"
             )
         word = " ".join(cells[:-width])
         if word in words and word not in vectors:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
-from heedful.data.images.features import CHUNK, CachedFeatures, extract_features
+from heedful.data.images.features import CHUNK_SIZE, CachedFeatures, extract_features
 from heedful.data.images.files import ImageFile, ImageSource, SceneImage
 from heedful.errors import DataError
 from toy_backbones import Patches
@@ -51,17 +51,17 @@ def test_each_image_is_computed_once(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_extraction_continues(tmp_path: Path) -> None:
-    images = image_files(tmp_path, CHUNK + 3)
+    images = image_files(tmp_path, CHUNK_SIZE + 3)
 
     def stop(count: int) -> None:
-        if count == CHUNK:
+        if count == CHUNK_SIZE:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         CachedFeatures(Counting(), tmp_path).extract(images, stop)
-    assert Counting.n_images == CHUNK
+    assert Counting.n_images == CHUNK_SIZE
     CachedFeatures(Counting(), tmp_path).extract(images)
-    assert Counting.n_images == CHUNK + 3
+    assert Counting.n_images == CHUNK_SIZE + 3
 
 
 def test_a_damaged_chunk_is_computed_again(tmp_path: Path) -> None:

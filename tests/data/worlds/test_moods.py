@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fresh_python import run_python
-from heedful.data.worlds.moods import LABELS, NEGATIVE, POSITIVE, Mood, moods, write
+from heedful.data.worlds.moods import LABELS, NEGATIVE, POSITIVE, Mood, draw_moods, write
 from heedful.errors import WorldError
 
 
@@ -42,7 +42,7 @@ def digest(sentences: Sequence[Mood]) -> str:
 )
 @settings(max_examples=60, deadline=None)
 def test_the_rule_gives_label_and_gold(seed: int, classes: int, shortest: int, more: int) -> None:
-    for mood in moods(20, seed, classes, shortest, shortest + more):
+    for mood in draw_moods(20, seed, classes, shortest, shortest + more):
         assert shortest <= len(mood.words) <= shortest + more
         assert (mood.label, mood.gold) == apply_rule(mood.words)
         assert mood.label in LABELS[classes]
@@ -52,7 +52,7 @@ def test_the_rule_gives_label_and_gold(seed: int, classes: int, shortest: int, m
 
 def test_every_kind_of_sentence_occurs() -> None:
     for classes in (2, 3):
-        drawn = list(moods(2000, classes=classes))
+        drawn = list(draw_moods(2000, classes=classes))
         assert len({mood.words for mood in drawn}) == 2000
         labels = Counter(mood.label for mood in drawn)
         assert set(labels) == set(LABELS[classes])
@@ -71,7 +71,7 @@ def test_filler_carries_no_information_about_the_label(classes: int) -> None:
     """Counts of a word in two classes differ like two draws of the same chance: z**2 is about 1."""
     counts = {label: Counter[str]() for label in LABELS[classes]}
     sentences: Counter[str] = Counter()
-    for mood in moods(20_000, seed=3, classes=classes):
+    for mood in draw_moods(20_000, seed=3, classes=classes):
         fillers = {word for i, word in enumerate(mood.words) if i not in mood.gold}
         shape = {f"length {len(mood.words)}", f"gold {len(mood.gold)}", f"first gold {mood.gold[0]}"}
         counts[mood.label].update(fillers | shape)
@@ -91,12 +91,12 @@ def test_filler_carries_no_information_about_the_label(classes: int) -> None:
 
 
 def test_the_same_seed_gives_the_same_sentences_in_every_process() -> None:
-    first = list(moods(300, seed=7))
-    assert first == list(moods(300, seed=7)) == list(islice(moods(500, seed=7), 300))
-    assert first != list(moods(300, seed=8))
+    first = list(draw_moods(300, seed=7))
+    assert first == list(draw_moods(300, seed=7)) == list(islice(draw_moods(500, seed=7), 300))
+    assert first != list(draw_moods(300, seed=8))
     code = (
-        "import hashlib; from heedful.data.worlds.moods import moods\n"
-        "print(hashlib.sha256(repr([tuple(m) for m in moods(300, seed=7)]).encode()).hexdigest()[:16])"
+        "import hashlib; from heedful.data.worlds.moods import draw_moods\n"
+        "print(hashlib.sha256(repr([tuple(m) for m in draw_moods(300, seed=7)]).encode()).hexdigest()[:16])"
     )
     for hash_seed in ("1", "2"):
         assert run_python(code, PYTHONHASHSEED=hash_seed).stdout.strip() == digest(first)
@@ -121,7 +121,7 @@ def test_files_hold_what_is_drawn(tmp_path: Path, classes: int) -> None:
             number, text = row.split("\t")
             places = tuple(int(place) for place in gold.split(" "))
             read.append(Mood(tuple(text.split(" ")), LABELS[classes][int(number)], places))
-    assert read == list(moods(60, 4, classes, 5, 12))
+    assert read == list(draw_moods(60, 4, classes, 5, 12))
     readme = (out / "README.md").read_text(encoding="utf-8")
     command = f"heedful world moods --n 60 --seed 4 --classes {classes} --min-words 5 --max-words 12"
     assert f"{command} --valid 7 --test 5 --out DIR\n" in readme
@@ -151,11 +151,11 @@ def test_the_locale_changes_nothing(tmp_path: Path) -> None:
 )
 def test_wrong_arguments_are_an_error_at_the_call(options: dict[str, int], message: str) -> None:
     with pytest.raises(WorldError, match=message):
-        moods(**{"n": 5, **options})
+        draw_moods(**{"n": 5, **options})
 
 
 def test_too_many_sentences_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("heedful.data.worlds.moods.SUBJECTS", ("soup",))
     monkeypatch.setattr("heedful.data.worlds.moods.VERBS", ("was",))
     with pytest.raises(WorldError, match=r"n is too large: there are only about \d+ different sentences of 5 to 5"):
-        list(moods(10**6, max_words=5))
+        list(draw_moods(10**6, max_words=5))

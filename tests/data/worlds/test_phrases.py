@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fresh_python import run_python
-from heedful.data.worlds.phrases import DIRECTIONS, Pair, phrases, splits, write
+from heedful.data.worlds.phrases import DIRECTIONS, Pair, draw_phrases, draw_splits, write
 from heedful.data.worlds.phrases import lexicon as lex
 from heedful.data.worlds.phrases.sentences import MAX_CLAUSE, MIN_CLAUSE, sentences
 from heedful.errors import WorldError
@@ -30,16 +30,16 @@ in_all_directions = pytest.mark.parametrize("languages", DIRECTIONS)
 @settings(max_examples=60, deadline=None)
 def test_lengths_stay_in_range_and_draws_repeat(languages: str, seed: int, shortest: int, more: int) -> None:
     longest = min(60, shortest + more)
-    pairs = list(phrases(20, seed, languages, shortest, longest))
+    pairs = list(draw_phrases(20, seed, languages, shortest, longest))
     assert all(shortest <= len(pair.source) <= longest for pair in pairs)
     assert all(word == word.lower() and word and " " not in word for pair in pairs for word in pair[0] + pair[1])
-    assert pairs == list(phrases(20, seed, languages, shortest, longest))
-    assert pairs[:7] == list(phrases(7, seed, languages, shortest, longest))
+    assert pairs == list(draw_phrases(20, seed, languages, shortest, longest))
+    assert pairs[:7] == list(draw_phrases(7, seed, languages, shortest, longest))
 
 
 @in_all_directions
 def test_all_lengths_are_about_equally_frequent(languages: str) -> None:
-    counts = Counter(len(pair.source) for pair in phrases(58 * 40, 2, languages, 3, 60))
+    counts = Counter(len(pair.source) for pair in draw_phrases(58 * 40, 2, languages, 3, 60))
     assert set(counts) == set(range(3, 61))
     assert min(counts.values()) > 10  # of 40 expected; the standard deviation is 6
     assert max(counts.values()) < 70
@@ -49,22 +49,22 @@ def test_all_lengths_are_about_equally_frequent(languages: str) -> None:
 
 
 def test_long_sentences_are_varied() -> None:
-    pairs = list(phrases(500, 5, "en-fr", 50, 60))
+    pairs = list(draw_phrases(500, 5, "en-fr", 50, 60))
     assert min(len(set(pair.source)) for pair in pairs) > 25
     runs = [list(zip(*(pair.source[i:] for i in range(5)), strict=False)) for pair in pairs]
     assert sum(len(set(run)) < len(run) for run in runs) < 10, "five words in a row are hardly ever repeated"
-    assert len({pair.source for pair in phrases(2000, 5, "en-fr", 12, 60)}) == 2000
+    assert len({pair.source for pair in draw_phrases(2000, 5, "en-fr", 12, 60)}) == 2000
 
 
 def test_clauses_are_varied() -> None:
-    pairs = list(phrases(1000, 5, "en-fr", 8, 8))
+    pairs = list(draw_phrases(1000, 5, "en-fr", 8, 8))
     assert len({pair.links for pair in pairs}) > 200
     assert len({pair.source for pair in pairs}) > 990
 
 
 def test_every_word_occurs() -> None:
     for language, other, known in (("en", "fr", 600), ("fr", "vi", 1000), ("vi", "en", 400)):
-        words = {word for pair in phrases(12_000, 1, f"{language}-{other}") for word in pair.source}
+        words = {word for pair in draw_phrases(12_000, 1, f"{language}-{other}") for word in pair.source}
         assert len(words) > known
         if language == "en":
             assert words >= {form for noun in WORDS.nouns for form in noun.en}
@@ -73,7 +73,7 @@ def test_every_word_occurs() -> None:
 
 
 def test_seeds_and_directions_differ() -> None:
-    draws = {tuple(phrases(5, seed, languages)) for seed in range(3) for languages in DIRECTIONS}
+    draws = {tuple(draw_phrases(5, seed, languages)) for seed in range(3) for languages in DIRECTIONS}
     assert len(draws) == 18
 
 
@@ -118,7 +118,7 @@ def test_files_hold_what_is_drawn(languages: str, tmp_path: Path) -> None:
     held_out = {pair.source for split in ("test", "valid") for pair in files[split]}
     assert len(held_out) == 420, "no sentence twice"
     assert not held_out & {pair.source for pair in files["train"]}
-    stream = phrases(10**6, 5, languages, 3, 5)
+    stream = draw_phrases(10**6, 5, languages, 3, 5)
     taken: set[tuple[str, ...]] = set()
     skipped = 0
     for split in ("test", "valid", "train"):
@@ -129,7 +129,7 @@ def test_files_hold_what_is_drawn(languages: str, tmp_path: Path) -> None:
             if split != "train":
                 taken.add(pair.source)
     assert skipped, "else the splits were disjoint by chance"
-    assert splits(counts, 5, languages=languages, max_words=5) == files
+    assert draw_splits(counts, 5, languages=languages, max_words=5) == files
     assert not list(tmp_path.glob("*.tmp"))
 
 
@@ -165,7 +165,7 @@ def test_too_few_sentences_is_an_error_not_a_hang(tmp_path: Path) -> None:
 )
 def test_wrong_arguments_are_an_error_at_the_call(options: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(WorldError, match=message):
-        phrases(**{"n": 5, **options})
+        draw_phrases(**{"n": 5, **options})
     with pytest.raises(WorldError, match=message):
         write(tmp_path / "new", **{"n": 5, **options})
     assert not (tmp_path / "new").exists()
@@ -182,7 +182,7 @@ def test_another_folder_is_left_alone(tmp_path: Path) -> None:
 
 def test_drawing_a_pair_costs_little_more_than_splitting_it() -> None:
     """Measured against other work in the same process, so that the speed of the machine does not matter."""
-    next(phrases(1, 1, "en-fr", 3, 21))  # builds the stock of plans
+    next(draw_phrases(1, 1, "en-fr", 3, 21))  # builds the stock of plans
 
     def seconds(work: Callable[[], object]) -> float:
         times = []
@@ -192,8 +192,8 @@ def test_drawing_a_pair_costs_little_more_than_splitting_it() -> None:
             times.append(time.process_time() - start)
         return min(times)
 
-    pairs = list(phrases(3000, 1, "en-fr", 3, 21))
+    pairs = list(draw_phrases(3000, 1, "en-fr", 3, 21))
     lines = [f"{' '.join(p.source)}\t{' '.join(p.target)}\t{p.links}" for p in pairs]
     splitting = seconds(lambda: [re.findall(r"\w+", line) for line in lines])
-    drawing = seconds(lambda: list(phrases(3000, 1, "en-fr", 3, 21)))
+    drawing = seconds(lambda: list(draw_phrases(3000, 1, "en-fr", 3, 21)))
     assert drawing < 20 * splitting

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from heedful.data.worlds.phrases import DIRECTIONS, Pair, phrases, planner
+from heedful.data.worlds.phrases import DIRECTIONS, Pair, draw_phrases, planner
 from heedful.data.worlds.phrases import lexicon as lex
 from heedful.data.worlds.phrases.plans import (
     AND,
@@ -313,7 +313,7 @@ def test_french_agrees_elides_and_contracts(french: str) -> None:
 
 def test_french_always_elides_before_vowels() -> None:
     unelided = set("je me te le la ne de que ma ta sa ce".split())
-    for pair in phrases(4000, 6, "fr-en", 5, 25):
+    for pair in draw_phrases(4000, 6, "fr-en", 5, 25):
         for word, following in pairwise(pair.source):
             vowel = following[0] in "aàâeéèêiîoôuhœ" and following not in ("huit", "onze", "et")
             assert not (vowel and word in unelided), f"{word} {following}"
@@ -371,7 +371,7 @@ def collisions(pairs: Iterator[Chunk]) -> tuple[int, list[str]]:
 
 @in_all_directions
 def test_a_source_has_one_target(languages: str) -> None:
-    repeats, ambiguous = collisions(phrases(50_000, 3, languages, 3, 6))
+    repeats, ambiguous = collisions(draw_phrases(50_000, 3, languages, 3, 6))
     assert ambiguous == []
     assert repeats > 5000, "without repeats nothing is tested"
 
@@ -437,7 +437,7 @@ UNLINKED = {
 
 @in_all_directions
 def test_every_content_word_is_linked(languages: str) -> None:
-    for pair in phrases(3000, 4, languages, 3, 20):
+    for pair in draw_phrases(3000, 4, languages, 3, 20):
         links = pair.links
         assert list(links) == sorted(set(links))
         linked = {i for i, _ in links}, {j for _, j in links}

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from fresh_python import run_python
-from heedful.data.worlds.scenes import COLORS, SHAPES, SIZES, Box, Scene, SceneObject, scenes, write
+from heedful.data.worlds.scenes import COLORS, SHAPES, SIZES, Box, Scene, SceneObject, draw_scenes, write
 from heedful.errors import WorldError
 
 COUNT_OF_NUMBER = {"a": 1, "an": 1, "two": 2, "three": 3, "four": 4}
@@ -108,7 +108,7 @@ def check_caption(words: GroundedWords, objects: tuple[SceneObject, ...], size: 
 @given(seed=st.integers(0, 10**9), size=st.integers(48, 300), captions=st.integers(1, 12))
 @settings(max_examples=40, deadline=None)
 def test_captions_are_true_and_regions_exact(seed: int, size: int, captions: int) -> None:
-    for scene in scenes(3, seed, size, captions):
+    for scene in draw_scenes(3, seed, size, captions):
         assert len(scene.captions) == len(scene.regions) == captions
         for words, regions in zip(scene.captions, scene.regions, strict=True):
             check_caption(list(zip(words, regions, strict=True)), scene.objects, size)
@@ -123,7 +123,7 @@ def object_mask(image: np.ndarray) -> np.ndarray:
 @settings(max_examples=40, deadline=None)
 def test_boxes_contain_their_color(seed: int, size: int) -> None:
     names, palette = list(COLORS), np.array(list(COLORS.values()))
-    for scene in scenes(3, seed, size):
+    for scene in draw_scenes(3, seed, size):
         assert scene.image.shape == (size, size, 3)
         assert scene.image.dtype == np.uint8
         outside = object_mask(scene.image)
@@ -148,7 +148,7 @@ def test_boxes_contain_their_color(seed: int, size: int) -> None:
 
 
 def test_everyitem_occurs() -> None:
-    drawn = list(scenes(400))
+    drawn = list(draw_scenes(400))
     objects = [item for scene in drawn for item in scene.objects]
     assert {item.shape for item in objects} == set(SHAPES)
     assert {item.color for item in objects} == set(COLORS)
@@ -167,15 +167,15 @@ def test_everyitem_occurs() -> None:
 
 
 def test_the_same_seed_gives_the_same_pixels_in_every_process() -> None:
-    first = list(scenes(30, seed=9))
-    assert digest(first) == digest(list(scenes(30, seed=9))) == digest(list(islice(scenes(50, seed=9), 30)))
-    assert digest(first) != digest(list(scenes(30, seed=10)))
-    fewer = list(scenes(30, seed=9, captions=1))
+    first = list(draw_scenes(30, seed=9))
+    assert digest(first) == digest(list(draw_scenes(30, seed=9))) == digest(list(islice(draw_scenes(50, seed=9), 30)))
+    assert digest(first) != digest(list(draw_scenes(30, seed=10)))
+    fewer = list(draw_scenes(30, seed=9, captions=1))
     assert all((a.image == b.image).all() for a, b in zip(first, fewer, strict=True))
     code = (
-        "import hashlib, json; from heedful.data.worlds.scenes import scenes\n"
+        "import hashlib, json; from heedful.data.worlds.scenes import draw_scenes\n"
         "total = hashlib.sha256()\n"
-        "for s in scenes(30, seed=9):\n"
+        "for s in draw_scenes(30, seed=9):\n"
         "    total.update(s.image.tobytes())\n"
         "    total.update(json.dumps([s.captions, s.regions, s.objects]).encode())\n"
         "print(total.hexdigest()[:16])"
@@ -191,7 +191,7 @@ def lines(path: Path) -> list[str]:
 
 def test_files_have_the_formats_of_flickr8k(tmp_path: Path) -> None:
     assert write(tmp_path, 12, 3, size=64, captions=2, valid=2, test=3) == {"train": 7, "valid": 2, "test": 3}
-    drawn = list(scenes(12, 3, 64, 2))
+    drawn = list(draw_scenes(12, 3, 64, 2))
     names = [name for split in ("train", "dev", "test") for name in lines(tmp_path / f"splits/{split}Images.txt")]
     assert len(lines(tmp_path / "splits/devImages.txt")) == 2
     assert len(set(names)) == len(names) == 12
@@ -223,7 +223,7 @@ def test_files_have_the_formats_of_flickr8k(tmp_path: Path) -> None:
 
 
 def test_in_the_order_left_every_caption_begins_with_the_leftmost_object() -> None:
-    for scene, free in zip(scenes(40, order="left"), scenes(40), strict=True):
+    for scene, free in zip(draw_scenes(40, order="left"), draw_scenes(40), strict=True):
         assert (scene.image == free.image).all()
         leftmost = min(scene.objects, key=lambda item: (item.box.x, item.box.y)).box
         for words, regions in zip(scene.captions, scene.regions, strict=True):
@@ -243,10 +243,10 @@ def test_the_locale_changes_noitem(tmp_path: Path) -> None:
 
 def test_an_interrupted_run_leaves_complete_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*options: int) -> Iterator[Scene]:
-        yield from scenes(2, 1)
+        yield from draw_scenes(2, 1)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("heedful.data.worlds.scenes.scenes", interrupted)
+    monkeypatch.setattr("heedful.data.worlds.scenes.draw_scenes", interrupted)
     with pytest.raises(KeyboardInterrupt):
         write(tmp_path, 5)
     files = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
@@ -258,7 +258,7 @@ def test_without_pillow_scenes_are_drawn_but_not_written(tmp_path: Path, monkeyp
     with pytest.raises(WorldError, match=r"needs Pillow .* pip install heedful\[caption\]"):
         write(tmp_path / "new", 5)
     assert not (tmp_path / "new").exists()
-    assert len(list(scenes(2))) == 2
+    assert len(list(draw_scenes(2))) == 2
 
 
 def test_pillow_is_imported_lazily() -> None:
@@ -279,4 +279,4 @@ def test_pillow_is_imported_lazily() -> None:
 )
 def test_wrong_arguments_are_an_error_at_the_call(options: dict[str, Any], message: str) -> None:
     with pytest.raises(WorldError, match=message):
-        scenes(**{"n": 5, **options})
+        draw_scenes(**{"n": 5, **options})

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fresh_python import run_python
-from heedful.data.worlds.tastes import GENRES, Tastes, tastes, write
+from heedful.data.worlds.tastes import GENRES, Tastes, draw_tastes, write
 from heedful.errors import WorldError
 
 
@@ -31,7 +31,7 @@ def test_gold_items_share_the_genre_of_the_positive(
 ) -> None:
     items = genres * genre_items + extra
     try:
-        world = tastes(15, seed, items, genres, negatives)
+        world = draw_tastes(15, seed, items, genres, negatives)
     except WorldError as error:
         assert "negatives is" in str(error)  # noqa: PT017
         assert items - 3 * (genre_items + 1) - 4 - extra < negatives
@@ -55,7 +55,7 @@ def test_gold_items_share_the_genre_of_the_positive(
 
 
 def test_users_and_items_are_varied() -> None:
-    world = tastes(1500)
+    world = draw_tastes(1500)
     genre_counts = [Counter(world.genres[item] for item in user.history) for user in world.users]
     n_tastes = Counter(sum(count > 1 for count in counts.values()) for counts in genre_counts)
     noise = Counter(sum(count == 1 for count in counts.values()) for counts in genre_counts)
@@ -77,13 +77,13 @@ def test_users_and_items_are_varied() -> None:
 
 
 def test_the_same_seed_gives_the_same_world_in_every_process() -> None:
-    world = tastes(80, seed=5)
-    assert world == tastes(80, seed=5)
-    assert world.users == tastes(120, seed=5).users[:80]
-    assert world.users != tastes(80, seed=6).users
+    world = draw_tastes(80, seed=5)
+    assert world == draw_tastes(80, seed=5)
+    assert world.users == draw_tastes(120, seed=5).users[:80]
+    assert world.users != draw_tastes(80, seed=6).users
     code = (
-        "import hashlib; from heedful.data.worlds.tastes import tastes\n"
-        "w = tastes(80, seed=5); content = (w.titles, w.genres, [tuple(u) for u in w.users])\n"
+        "import hashlib; from heedful.data.worlds.tastes import draw_tastes\n"
+        "w = draw_tastes(80, seed=5); content = (w.titles, w.genres, [tuple(u) for u in w.users])\n"
         "print(hashlib.sha256(repr(content).encode()).hexdigest()[:16])"
     )
     for hash_seed in ("1", "2"):
@@ -97,7 +97,7 @@ def lines(path: Path) -> list[str]:
 
 def test_files_have_the_formats_of_the_benchmark(tmp_path: Path) -> None:
     counts = write(tmp_path, 40, 2, items=330, genres=13)
-    world = tastes(40, 2, 330, 13)
+    world = draw_tastes(40, 2, 330, 13)
     assert {path.name for path in tmp_path.iterdir()} == {
         *("README.md", "items.tsv", "train.tsv", "test.rating", "test.negative", "gold.tsv")
     }
@@ -155,4 +155,4 @@ def test_the_locale_changes_nothing(tmp_path: Path) -> None:
 )
 def test_wrong_arguments_are_an_error(options: dict[str, int], message: str) -> None:
     with pytest.raises(WorldError, match=message):
-        tastes(**{"n": 5, **options})
+        draw_tastes(**{"n": 5, **options})

@@ -27,9 +27,9 @@ from heedful.parallel import OnProgress, no_progress
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-CHUNK = 128  # images per file
-BATCH = 16  # images per forward pass
-OnBadImage = Callable[[str], None]  # receives what is wrong with an image
+CHUNK_SIZE = 128  # images per file
+BATCH_SIZE = 16  # images per forward pass
+OnBadImage = Callable[[str], None]  # receives the error message
 
 
 class CachedFeatures:
@@ -75,8 +75,8 @@ class CachedFeatures:
                     missing[content_hash] = image
         on_progress(len(images) - len(missing))
         items = list(missing.items())
-        for first in range(0, len(items), CHUNK):
-            chunk = items[first : first + CHUNK]
+        for first in range(0, len(items), CHUNK_SIZE):
+            chunk = items[first : first + CHUNK_SIZE]
             hashes, pixels = [], []
             for content_hash, image in chunk:
                 try:
@@ -124,7 +124,7 @@ def report_or_raise(on_bad_image: OnBadImage | None, error: DataError) -> None:
 
 def compute_features(backbone: Backbone, images: Sequence[npt.NDArray[np.uint8]]) -> Tensor:
     """Return the features of resized images, in batches: (image, region, width)."""
-    parts = [backbone(np.stack(images[at : at + BATCH])) for at in range(0, len(images), BATCH)]
+    parts = [backbone(np.stack(images[i : i + BATCH_SIZE])) for i in range(0, len(images), BATCH_SIZE)]
     return torch.cat(parts)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from heedful.data.worlds.scenes import scene
+from heedful.data.worlds.scenes import draw_scene
 from heedful.errors import DataError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class SceneImage:
     def open(self) -> Image:
         from PIL import Image
 
-        return Image.fromarray(scene(self.number, self.seed, self.pixels).image)
+        return Image.fromarray(draw_scene(self.number, self.seed, self.pixels).image)
 
 
 def load_image(source: Path | BinaryIO, name: str = "") -> Image:

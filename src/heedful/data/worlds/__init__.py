@@ -1,6 +1,6 @@
 """Worlds: generated data with exactly known gold attention.
 
-They make first runs, teaching and tests possible within a minute. They are no evidence that a model is good: that
+They are for first runs, teaching and tests within a minute. Results on them do not show that a model is good; that
 takes real data.
 """
 

@@ -1,11 +1,11 @@
-"""The moods world: sentences whose sentiment follows from planted words alone.
+"""The moods world: sentences whose sentiment depends only on their sentiment words.
 
-The rule: every planted sentiment word casts one vote for its own sentiment, inverted when a negator ("not",
-"never") directly precedes it; the majority is the label. With two classes there is never a tie; with three a tie,
+The rule: every sentiment word counts as one vote for its own sentiment, inverted when a negator ("not", "never")
+directly precedes it; the majority is the label. With two classes there is never a tie; with three a tie,
 and only a tie, is neutral. The gold positions are the sentiment words and their negators.
 
-Everything else is filler, drawn before the label: the length of the sentence, the number of votes, which of them
-are negated and which fillers are where carry no information about the label.
+Everything else is drawn before the label: the length of the sentence, the number of votes, which of them are negated,
+and the filler words. So none of it carries information about the label.
 """
 
 from collections.abc import Iterator
@@ -61,8 +61,8 @@ EVENTS = tuple(  # filler clauses of five words
     for b in "walked drove moved turned went".split()
     for c in "along the river|past two shops|to another table|through the door|towards the hill".split("|")
 )
-MAX_REPEATS = 1000  # sentences in a row that are known already, before there are taken to be no others
-SHORTEST = 5  # "soup was good and dull": two votes, which three classes need
+MAX_REPEATS = 1000  # after this many repeated sentences in a row, all possible ones are taken to be drawn
+MIN_WORDS = 5  # "soup was good and dull": two votes, which three classes need
 
 
 class Mood(NamedTuple):
@@ -74,7 +74,7 @@ class Mood(NamedTuple):
 
 
 class _SentimentSlot(NamedTuple):
-    """The place of a sentiment word, and of its negator if it has one."""
+    """The position of a sentiment word, and of its negator if it has one."""
 
     negated: bool
 
@@ -82,10 +82,10 @@ class _SentimentSlot(NamedTuple):
 _Frame = list[str | _SentimentSlot]  # a sentence or clause without its sentiment words
 
 
-def moods(n: int, seed: int = 1, classes: int = 2, min_words: int = 5, max_words: int = 30) -> Iterator[Mood]:
-    """Draw `n` different sentences; a longer draw begins with the shorter one of the same seed.
+def draw_moods(n: int, seed: int = 1, classes: int = 2, min_words: int = 5, max_words: int = 30) -> Iterator[Mood]:
+    """Draw `n` distinct sentences; with the same seed, a larger `n` only adds sentences at the end.
 
-    >>> for mood in moods(2):
+    >>> for mood in draw_moods(2):
     ...     print(mood.label, mood.gold, " ".join(mood.words))
     positive (3, 8) that museum proved fantastic while that play felt graceful opposite the station
     positive (14, 15, 17) they moved towards the hill ... that soup is never poor and perfect upstairs
@@ -94,18 +94,18 @@ def moods(n: int, seed: int = 1, classes: int = 2, min_words: int = 5, max_words
     check_int("seed", seed, 0)
     if classes not in LABELS:
         raise WorldError(f"classes is {classes!r}: it must be 2 (negative, positive) or 3 (neutral as well)")
-    check_int("min_words", min_words, SHORTEST)
+    check_int("min_words", min_words, MIN_WORDS)
     check_int("max_words", max_words, min_words)
-    return islice(_different_sentences(Random(f"moods {seed}"), classes, min_words, max_words), n)
+    return islice(_distinct_sentences(Random(f"moods {seed}"), classes, min_words, max_words), n)
 
 
-def _different_sentences(rng: Random, classes: int, min_words: int, max_words: int) -> Iterator[Mood]:
-    """Yield different sentences without end, so that no split shares a sentence with another."""
+def _distinct_sentences(rng: Random, classes: int, min_words: int, max_words: int) -> Iterator[Mood]:
+    """Yield distinct sentences without end, so that no two splits share a sentence."""
     seen: set[tuple[str, ...]] = set()
     repeats = 0
     while repeats < MAX_REPEATS:
-        frame = _frame(rng, classes, rng.randint(min_words, max_words))
-        mood = _fill(rng, frame, rng.choice(LABELS[classes]))
+        frame = _draw_frame(rng, classes, rng.randint(min_words, max_words))
+        mood = _fill_slots(rng, frame, rng.choice(LABELS[classes]))
         if mood.words in seen:
             repeats += 1
             continue
@@ -118,9 +118,9 @@ def _different_sentences(rng: Random, classes: int, min_words: int, max_words: i
     )
 
 
-def _frame(rng: Random, classes: int, length: int) -> _Frame:
+def _draw_frame(rng: Random, classes: int, length: int) -> _Frame:
     """Draw everything but the sentiment words and the label, in exactly `length` words."""
-    clauses = _clauses(rng, classes, length)
+    clauses = _draw_clauses(rng, classes, length)
     spare = length - sum(map(_length, clauses)) - (len(clauses) - 1)
     while spare:
         if spare > 5 and rng.random() < 0.6:
@@ -137,7 +137,7 @@ def _frame(rng: Random, classes: int, length: int) -> _Frame:
     return frame
 
 
-def _clauses(rng: Random, classes: int, length: int) -> list[_Frame]:
+def _draw_clauses(rng: Random, classes: int, length: int) -> list[_Frame]:
     """Draw the clauses with sentiment words: "our soup was not good", "the film seemed dull and clumsy".
 
     Three classes need an even number of votes, or there could be no tie. Votes come first, then negators and
@@ -164,23 +164,23 @@ def _length(clause: _Frame) -> int:
     return len(clause) + sum(part.negated for part in clause if isinstance(part, _SentimentSlot))
 
 
-def _fill(rng: Random, frame: _Frame, label: str) -> Mood:
-    """Fill the slots with words whose majority, by the rule above, is the label."""
-    slots = sum(isinstance(part, _SentimentSlot) for part in frame)
-    winners = slots // 2 if label == "neutral" else rng.randint(slots // 2 + 1, slots)
-    ballot = [label != "negative"] * winners + [label == "negative"] * (slots - winners)
-    rng.shuffle(ballot)
+def _fill_slots(rng: Random, frame: _Frame, label: str) -> Mood:
+    """Fill the slots with words that give the label by the rule above."""
+    n_slots = sum(isinstance(part, _SentimentSlot) for part in frame)
+    n_majority = n_slots // 2 if label == "neutral" else rng.randint(n_slots // 2 + 1, n_slots)
+    votes = [label != "negative"] * n_majority + [label == "negative"] * (n_slots - n_majority)  # True: positive
+    rng.shuffle(votes)
     words: list[str] = []
     gold: list[int] = []
     for part in frame:
-        planted = [part] if isinstance(part, str) else _vote(rng, ballot.pop(), part.negated)
+        added = [part] if isinstance(part, str) else _sentiment_words(rng, votes.pop(), part.negated)
         if isinstance(part, _SentimentSlot):
-            gold += range(len(words), len(words) + len(planted))
-        words += planted
+            gold += range(len(words), len(words) + len(added))
+        words += added
     return Mood(tuple(words), label, tuple(gold))
 
 
-def _vote(rng: Random, positive: bool, negated: bool) -> list[str]:
+def _sentiment_words(rng: Random, positive: bool, negated: bool) -> list[str]:
     word = rng.choice(POSITIVE if positive != negated else NEGATIVE)
     return [rng.choice(NEGATORS), word] if negated else [word]
 
@@ -209,7 +209,7 @@ def write(
 ) -> dict[str, int]:
     """Write `n` sentences in total, divided among the splits, with a file of gold positions beside each."""
     sizes = split_sizes(n, valid, test)
-    stream = moods(n, seed, classes, min_words, max_words)
+    stream = draw_moods(n, seed, classes, min_words, max_words)
     check_folder(out, "moods")
     numbers = {label: number for number, label in enumerate(LABELS[classes])}
     for split, size in sizes.items():

@@ -1,14 +1,15 @@
-"""The tastes world: users with planted tastes, whose next item is explained by a known part of their history.
+"""The tastes world: users who like some genres, and whose next item is explained by a known part of their history.
 
-Every item has one genre. A user has one to three genres as tastes, a few items of each, and noise: at most one item
-of any other genre. The held-out positive is one more item of one of the tastes; the gold items are those of the
-history with the same genre. Within a genre items are drawn uniformly, so that neither popularity nor the number of
-an item tells more than its genre.
+Every item has one genre. A user likes one to three genres, the user's tastes. The history has at least three items of
+each of them and, as noise, at most one item of any other genre. The held-out positive is another item of one of the
+tastes; the gold items are those of the history with the same genre. Within a genre items are drawn uniformly, so
+neither the popularity of an item nor its number says more than its genre.
 
-Negatives come from outside the user's tastes. Counting the items of a candidate's genre in the history therefore
-ranks the positive alone first: a model that attends to the right items can be right for every user.
+Negatives are items of other genres. So the number of items in the history with the genre of a candidate ranks the
+positive first: a model that attends to the right items can be right for every user.
 """
 
+import math
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -17,7 +18,7 @@ from typing import NamedTuple
 from heedful.data.worlds.disk import check_folder, check_int, write_lines, write_readme
 from heedful.errors import WorldError
 
-GENRES = {  # nouns that suggest the genre in a title
+GENRES = {  # genre -> nouns for titles
     "Western": "Sheriff Saloon Mustang Canyon Outlaw Stagecoach",
     "Space": "Galaxy Starship Comet Moonbase Nebula Orbit",
     "Mystery": "Detective Alibi Footprint Fingerprint Suspect Clue",
@@ -44,12 +45,13 @@ TITLE_ADJECTIVES = (
     "Second Lucky Paper Velvet Stolen Endless Northern Hollow Electric Wandering Quiet Restless Silver"
 ).split()
 MIN_GENRE_ITEMS = 4  # three for a history and one to hold out
-MAX_TASTE_ITEMS = 8  # of one taste in a history
-MAX_NOISE_ITEMS = 4  # of other genres in a history
+MAX_TASTE_ITEMS = 8  # items of one taste in a history
+MAX_NOISE_ITEMS = 4  # items of other genres in a history
+MAX_TASTES = 3  # of a user
 
 
 class TasteUser(NamedTuple):
-    """A user. `gold` are positions in `history`: its items of the positive's genre."""
+    """A user; `gold` are the positions of the items in `history` that have the genre of the positive."""
 
     user: int
     history: tuple[int, ...]
@@ -66,14 +68,14 @@ class Tastes(NamedTuple):
     users: tuple[TasteUser, ...]
 
 
-def tastes(n: int, seed: int = 1, items: int = 300, genres: int = 12, negatives: int = 99) -> Tastes:
-    """Draw a catalog and `n` users; a longer draw begins with the users of a shorter one of the same seed.
+def draw_tastes(n: int, seed: int = 1, items: int = 300, genres: int = 12, negatives: int = 99) -> Tastes:
+    """Draw a catalog and `n` users; with the same seed, a larger `n` only adds users at the end.
 
-    >>> world = tastes(1, items=60, genres=6, negatives=3)
+    >>> world = draw_tastes(1, items=60, genres=6, negatives=3)
     >>> user = world.users[0]
     >>> world.titles[user.positive]
     'The Endless Alibi'
-    >>> [world.titles[user.history[place]] for place in user.gold]
+    >>> [world.titles[user.history[position]] for position in user.gold]
     ['The Velvet Alibi', 'The Last Detective', ..., 'The Lonely Alibi']
     """
     check_int("n", n, 1)
@@ -81,50 +83,50 @@ def tastes(n: int, seed: int = 1, items: int = 300, genres: int = 12, negatives:
     check_int("genres", genres, 2, len(GENRES))
     check_int("items", items, MIN_GENRE_ITEMS * genres)
     check_int("negatives", negatives, 1)
-    most_tastes = min(3, genres - 1)
-    noise = min(MAX_NOISE_ITEMS, genres - most_tastes)
-    outside = items - most_tastes * -(-items // genres) - noise
-    if outside < negatives:
+    max_tastes = min(MAX_TASTES, genres - 1)
+    max_noise = min(MAX_NOISE_ITEMS, genres - max_tastes)
+    n_candidates = items - max_tastes * math.ceil(items / genres) - max_noise
+    if n_candidates < negatives:
         raise WorldError(
-            f"negatives is {negatives}: {items} items in {genres} genres leave {outside} outside a user's "
+            f"negatives is {negatives}: {items} items in {genres} genres leave {n_candidates} outside a user's "
             "tastes and history; raise items or lower negatives"
         )
     rng = Random(f"tastes {seed}")
     genre_of = [item % genres for item in range(items)]
-    rng.shuffle(genre_of)  # else the number of an item would tell its genre
+    rng.shuffle(genre_of)  # so that the genre does not follow from the number of an item
     by_genre = [[item for item in range(items) if genre_of[item] == genre] for genre in range(genres)]
-    users = tuple(_user(rng, user, by_genre, negatives) for user in range(n))
-    return Tastes(_titles(Random(f"titles {seed}"), genre_of), tuple(genre_of), users)
+    users = tuple(_draw_user(rng, user, by_genre, negatives) for user in range(n))
+    return Tastes(_draw_titles(Random(f"titles {seed}"), genre_of), tuple(genre_of), users)
 
 
-def _user(rng: Random, user: int, by_genre: list[list[int]], negatives: int) -> TasteUser:
+def _draw_user(rng: Random, user: int, by_genre: list[list[int]], negatives: int) -> TasteUser:
     genres = list(range(len(by_genre)))
-    liked = rng.sample(genres, rng.randint(1, min(3, len(genres) - 1)))
+    liked = rng.sample(genres, rng.randint(1, min(MAX_TASTES, len(genres) - 1)))
     others = [genre for genre in genres if genre not in liked]
-    positive, *history = rng.sample(by_genre[liked[0]], _taste_size(rng, by_genre[liked[0]]) + 1)
+    positive, *history = rng.sample(by_genre[liked[0]], _draw_taste_size(rng, by_genre[liked[0]]) + 1)
     gold = set(history)
     for genre in liked[1:]:
-        history += rng.sample(by_genre[genre], _taste_size(rng, by_genre[genre]))
+        history += rng.sample(by_genre[genre], _draw_taste_size(rng, by_genre[genre]))
     for genre in rng.sample(others, rng.randint(0, min(MAX_NOISE_ITEMS, len(others)))):
         history.append(rng.choice(by_genre[genre]))
     rng.shuffle(history)
-    outside = [item for genre in others for item in by_genre[genre] if item not in history]
+    candidates = [item for genre in others for item in by_genre[genre] if item not in history]
     return TasteUser(
         user,
         tuple(history),
         positive,
-        tuple(rng.sample(outside, negatives)),
-        tuple(place for place, item in enumerate(history) if item in gold),
+        tuple(rng.sample(candidates, negatives)),
+        tuple(position for position, item in enumerate(history) if item in gold),
     )
 
 
-def _taste_size(rng: Random, genre_items: list[int]) -> int:
-    """Draw the number of items of a taste: at least three, more than noise has of any genre."""
+def _draw_taste_size(rng: Random, genre_items: list[int]) -> int:
+    """Draw the number of items of a taste: at least three, so that no genre of the noise has as many."""
     return rng.randint(MIN_GENRE_ITEMS - 1, min(MAX_TASTE_ITEMS, len(genre_items) - 1))
 
 
-def _titles(rng: Random, genre_of: list[int]) -> tuple[str, ...]:
-    """Return titles such as "The Silent Sheriff"; repeated ones get the number of a sequel."""
+def _draw_titles(rng: Random, genre_of: list[int]) -> tuple[str, ...]:
+    """Return titles such as "The Silent Sheriff"; repeated ones are numbered, as in "The Silent Sheriff 2"."""
     nouns = [words.split() for words in GENRES.values()]
     uses: Counter[str] = Counter()
     titles = []
@@ -150,7 +152,7 @@ Formats as in the leave-one-out MovieLens files of He et al. 2017; ids are 0-bas
 
 def write(out: Path, n: int, seed: int = 1, *, items: int = 300, genres: int = 12) -> dict[str, int]:
     """Write `n` users; return the counts of training pairs and held-out items."""
-    world = tastes(n, seed, items, genres)
+    world = draw_tastes(n, seed, items, genres)
     check_folder(out, "tastes")
     users = world.users
     interactions = Counter(item for user in users for item in (*user.history, user.positive))
@@ -175,7 +177,7 @@ def write(out: Path, n: int, seed: int = 1, *, items: int = 300, genres: int = 1
     write_lines(
         out / "gold.tsv",
         (
-            f"{user.user}\t{user.positive}\t{' '.join(str(user.history[place]) for place in user.gold)}"
+            f"{user.user}\t{user.positive}\t{' '.join(str(user.history[position]) for position in user.gold)}"
             for user in users
         ),
     )

@@ -13,7 +13,7 @@ from heedful.data.images.backbone import Backbone, open_backbone
 from heedful.data.images.features import OnBadImage
 from heedful.data.images.files import ImageFile, ImageSource, SceneImage
 from heedful.data.paths import locate, locate_folder
-from heedful.data.worlds.scenes import SceneObject, scene
+from heedful.data.worlds.scenes import SceneObject, draw_scene
 from heedful.errors import DataError
 from heedful.parallel import OnProgress
 from heedful.training.types import Callbacks
@@ -23,11 +23,11 @@ N_NAMED = 5  # unreadable images that an error names
 
 
 class Item(NamedTuple):
-    """An image and its captions; the objects of a generated scene are known."""
+    """An image and its captions, and the objects of a generated scene."""
 
     image: ImageSource
     captions: tuple[str, ...]
-    things: tuple[SceneObject, ...] = ()
+    objects: tuple[SceneObject, ...] = ()
 
 
 class ImageReader(Protocol):
@@ -73,7 +73,7 @@ def open_items(recipe: Recipe, base: Path) -> dict[str, list[Item]]:
 
 
 def _split_by_hash(captioned: Sequence[CaptionedImage], recipe: Recipe) -> dict[str, str]:
-    """Return the split of each image by a hash of its name, if the recipe asks for a share."""
+    """Return the split of each image by a hash of its name, if the recipe sets data.split_valid."""
     valid, test = recipe.data.split_valid, recipe.data.split_test
     if not valid:
         return {}
@@ -91,7 +91,7 @@ def _world_items(recipe: Recipe) -> dict[str, list[Item]]:
     for split in SPLITS:
         items = []
         for number in range(first, first + getattr(world, split)):
-            drawn = scene(number, world.seed, world.pixels, order=world.order)
+            drawn = draw_scene(number, world.seed, world.pixels, order=world.order)
             captions = tuple(" ".join(words) for words in drawn.captions)
             items.append(Item(SceneImage(number, world.seed, world.pixels), captions, drawn.objects))
         first += len(items)

@@ -64,7 +64,7 @@ class CaptionTraining(GenerationTraining):
         """Yield the batches of an epoch that belong to one process."""
         plan = self.buckets.epoch_plan(epoch)
         for number in range(start + rank, len(plan), world_size):
-            yield self._make_batch(self.train, [self.corpus[row] for row in plan.batch(number)])
+            yield self._make_batch(self.train, [self.corpus[row] for row in plan.batch_rows(number)])
 
     def validation_batches(self) -> Iterator[TextBatch]:
         for first in range(0, len(self.valid_corpus), VALIDATION_ROWS):

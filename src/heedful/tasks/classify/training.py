@@ -81,7 +81,7 @@ class ClassificationTraining:
         """Yield the batches of an epoch that belong to one process."""
         plan = self.buckets.epoch_plan(epoch)
         for number in range(start + rank, len(plan), world_size):
-            rows = plan.batch(number)
+            rows = plan.batch_rows(number)
             examples = [self.corpus[row] for row in rows]
             if self.bpe_dropout is not None:
                 rng = Random(f"{self.recipe.training.seed} {epoch} {number}")
@@ -90,7 +90,7 @@ class ClassificationTraining:
             yield batch if self.teacher_probs is None else batch._replace(teacher_probs=self.teacher_probs[list(rows)])
 
     def steps_per_epoch(self, world_size: int = 1) -> int:
-        """Return the number of batches of the process that gets most."""
+        """Return the number of batches per epoch, of the process that gets the most."""
         return -(-len(self.buckets.epoch_plan(1)) // world_size)
 
     def split_batch(self, batch: LabelBatch, n_parts: int) -> list[LabelBatch]:

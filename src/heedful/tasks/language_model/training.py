@@ -40,14 +40,14 @@ class LanguageModelTraining:
         """Yield the batches of an epoch that belong to one process."""
         if not self.by_sentence:
             windows = self.windows.plan(epoch)
-            yield from (self.windows.batch(windows[at]) for at in range(start + rank, len(windows), world_size))
+            yield from (self.windows.batch(windows[number]) for number in range(start + rank, len(windows), world_size))
             return
         plan = self.buckets.epoch_plan(epoch)
         for number in range(start + rank, len(plan), world_size):
-            yield sentence_batch([self.train[row].target for row in plan.batch(number)], START)
+            yield sentence_batch([self.train[row].target for row in plan.batch_rows(number)], START)
 
     def steps_per_epoch(self, world_size: int = 1) -> int:
-        """Return the number of batches of the process that gets most."""
+        """Return the number of batches per epoch, of the process that gets the most."""
         count = len(self.buckets.epoch_plan(1)) if self.by_sentence else len(self.windows.plan(1))
         return -(-count // world_size)
 

@@ -43,7 +43,7 @@ class Seq2SeqTraining(GenerationTraining):
         """Yield the batches of an epoch that belong to one process."""
         plan = self.buckets.epoch_plan(epoch)
         for number in range(start + rank, len(plan), world_size):
-            examples = [self.corpus[row] for row in plan.batch(number)]
+            examples = [self.corpus[row] for row in plan.batch_rows(number)]
             if self.bpe_dropout is not None:
                 rng = Random(f"{self.recipe.training.seed} {epoch} {number}")
                 examples = [self.bpe_dropout.resample(example, rng) for example in examples]

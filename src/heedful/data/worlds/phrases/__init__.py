@@ -31,11 +31,11 @@ from heedful.data.worlds.phrases.lexicon import LANGUAGES
 from heedful.data.worlds.phrases.sentences import sentences
 from heedful.errors import WorldError, nearest
 
-__all__ = ["DIRECTIONS", "LANGUAGES", "MOST_WORDS", "FEWEST_WORDS", "Pair", "phrases", "splits", "write"]
+__all__ = ["DIRECTIONS", "LANGUAGES", "Pair", "draw_phrases", "draw_splits", "write"]
 
 DIRECTIONS = tuple(f"{source}-{target}" for source, target in permutations(LANGUAGES, 2))
 MIN_WORDS, MAX_WORDS = 3, 60
-MAX_REPEATS = 10_000  # known sentences in a row, before there are taken to be no others
+MAX_REPEATS = 10_000  # after this many repeated sentences in a row, all possible ones are taken to be drawn
 
 ABOUT = """
 Sentence pairs of a synchronous phrase grammar, {languages}; the target is a function of the source, so a
@@ -57,13 +57,15 @@ class Pair(NamedTuple):
     links: tuple[tuple[int, int], ...]
 
 
-def phrases(n: int, seed: int = 1, languages: str = "en-fr", min_words: int = 3, max_words: int = 14) -> Iterator[Pair]:
-    """Draw `n` pairs, one by one; a longer draw begins with the shorter one of the same seed.
+def draw_phrases(
+    n: int, seed: int = 1, languages: str = "en-fr", min_words: int = 3, max_words: int = 14
+) -> Iterator[Pair]:
+    """Draw `n` pairs, one by one; with the same seed, a larger `n` only adds pairs at the end.
 
     All source lengths from `min_words` to `max_words` are equally likely. Short sentences may occur more than
     once.
 
-    >>> for pair in phrases(2, seed=3, max_words=8):
+    >>> for pair in draw_phrases(2, seed=3, max_words=8):
     ...     print(*pair.source, "|", *pair.target)
     ...     print(*(f"{i}-{j}" for i, j in pair.links))
     he returned from our offices | il est revenu de nos bureaux
@@ -94,7 +96,7 @@ def _stream(seed: int, languages: str, min_words: int, max_words: int) -> Iterat
     return pairs()
 
 
-def splits(
+def draw_splits(
     sizes: Mapping[str, int],
     seed: int = 1,
     *,
@@ -113,18 +115,18 @@ def _divide(sizes: Mapping[str, int], stream: Iterator[Pair]) -> Iterator[tuple[
     held_out: set[tuple[str, ...]] = set()
 
     def take(name: str) -> Iterator[Pair]:
-        left, missed = sizes[name], 0
-        while left:
+        remaining, repeats = sizes[name], 0
+        while remaining:
             pair = next(stream)
             if pair.source in held_out:
-                missed += 1
-                if missed == MAX_REPEATS:
+                repeats += 1
+                if repeats == MAX_REPEATS:
                     raise WorldError(
                         f"too few sentences of these lengths for {name}={sizes[name]}: there are about "
                         f"{len(held_out)} different ones; raise max_words to allow longer ones, or hold out fewer"
                     )
                 continue
-            left, missed = left - 1, 0
+            remaining, repeats = remaining - 1, 0
             if name != "train":
                 held_out.add(pair.source)
             yield pair

@@ -26,9 +26,9 @@ __all__ = [
     "Box",
     "Scene",
     "SceneObject",
+    "draw_scene",
+    "draw_scenes",
     "ground_caption",
-    "scene",
-    "scenes",
     "write",
 ]
 
@@ -54,10 +54,10 @@ class Scene(NamedTuple):
     objects: tuple[SceneObject, ...]
 
 
-def scenes(n: int, seed: int = 1, size: int = 112, captions: int = 5, order: str = "any") -> Iterator[Scene]:
-    """Draw `n` scenes; a longer draw begins with the shorter one of the same seed.
+def draw_scenes(n: int, seed: int = 1, size: int = 112, captions: int = 5, order: str = "any") -> Iterator[Scene]:
+    """Draw `n` scenes; with the same seed, a larger `n` only adds scenes at the end.
 
-    >>> example = next(scenes(1))
+    >>> example = next(draw_scenes(1))
     >>> [(word, len(boxes)) for word, boxes in zip(example.captions[1], example.regions[1], strict=True)]
     [('a', 0), ('small', 1), ('pink', 1), ('cross', 1), ('below', 2), ('a', 0), ('big', 1), ...]
     """
@@ -67,10 +67,10 @@ def scenes(n: int, seed: int = 1, size: int = 112, captions: int = 5, order: str
     check_int("captions", captions, 1)
     if order not in ORDERS:
         raise WorldError(f"order {order!r} is unknown; {nearest(order, ORDERS)}")
-    return (scene(number, seed, size, captions, order) for number in range(n))
+    return (draw_scene(number, seed, size, captions, order) for number in range(n))
 
 
-def scene(number: int, seed: int = 1, size: int = 112, captions: int = 5, order: str = "any") -> Scene:
+def draw_scene(number: int, seed: int = 1, size: int = 112, captions: int = 5, order: str = "any") -> Scene:
     """Draw one scene of a seed."""
     rng = Random(f"scenes {seed} {number}")
     placed = arrange(rng, size)
@@ -106,7 +106,7 @@ def write(
 ) -> dict[str, int]:
     """Write `n` scenes in total, divided among the splits; images are written before the files that name them."""
     sizes = split_sizes(n, valid, test)
-    stream = scenes(n, seed, size, captions, order)
+    stream = draw_scenes(n, seed, size, captions, order)
     pillow = _import_pillow()
     check_folder(out, "scenes")
     names = [f"scene-{number:06d}.png" for number in range(n)]

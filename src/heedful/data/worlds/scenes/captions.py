@@ -149,8 +149,8 @@ class _PhraseMatch(NamedTuple):
 def ground_caption(words: Sequence[str], objects: Sequence[SceneObject]) -> tuple[Boxes, ...]:
     """Return for every word of any caption of a scene the boxes it refers to; none where it is wrong.
 
-    >>> from heedful.data.worlds.scenes import scene
-    >>> example = scene(0)
+    >>> from heedful.data.worlds.scenes import draw_scene
+    >>> example = draw_scene(0)
     >>> ground_caption(example.captions[1], example.objects) == example.regions[1]
     True
     """
