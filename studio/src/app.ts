@@ -1,8 +1,8 @@
-/** The page: its state, its keys, and what is drawn. */
+/** The page: its state, keyboard shortcuts and drawing. */
 import { mergeErrors, NO_ERRORS, siteErrors, type Errors } from "./check";
-import { draw, h, type Children, type Element as Drawn } from "./dom";
+import { draw, h, type Children, type VNode } from "./dom";
 import { clearHighlight, highlight } from "./highlight";
-import { FIGURES, VIEWS, format, parse, type State, type View } from "./link";
+import { FIGURES, VIEWS, formatLink, parseLink, type State, type View } from "./link";
 import { reveal, syncScroll } from "./scroll";
 import { Arrays } from "./tensor";
 import {
@@ -16,7 +16,7 @@ import {
   type Timeline,
 } from "./timeline";
 import type { Trace } from "./trace";
-import { walkableSites, type Painter, type Pick, type Ui } from "./ui";
+import { walkableSites, type Painter, type CellAction, type Ui } from "./ui";
 import { alignment } from "./views/alignment";
 import { counterfactuals } from "./views/counterfactuals";
 import { header } from "./views/header";
@@ -45,7 +45,7 @@ export class App {
   private readonly timeline: Timeline;
   private readonly focused = new Map<string, readonly [number, number]>();
   private painters = new Map<string, Painter>();
-  private picks = new Map<string, Pick>();
+  private picks = new Map<string, CellAction>();
   private state: State;
   private errors: Errors | null = null;
   private timer: number | undefined;
@@ -56,13 +56,13 @@ export class App {
   ) {
     this.arrays = new Arrays(trace);
     this.timeline = { steps: trace.steps.length, stages: walkableSites(trace).length > 0 ? 5 : 1 };
-    this.state = this.validState(parse(location.hash || (root.dataset.start ?? "")));
+    this.state = this.validState(parseLink(location.hash || (root.dataset.start ?? "")));
   }
 
   start(): void {
     this.draw();
     addEventListener("hashchange", () => {
-      this.state = this.validState(parse(location.hash));
+      this.state = this.validState(parseLink(location.hash));
       this.draw();
     });
     document.addEventListener("keydown", (event) => this.key(event));
@@ -73,17 +73,17 @@ export class App {
     syncScroll(this.root);
     this.root.addEventListener("click", (event) => this.click(event));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.paint());
-    void this.compute();
+    void this.recomputeTrace();
   }
 
-  /** The state with everything that this trace does not have reset. */
+  /** The state, with a view, step or site that this trace does not have reset to the default. */
   private validState(state: State): State {
     const known = this.trace.sites.some((record) => record.site === state.site);
     const view = this.views().includes(state.view) ? state.view : "walk";
     return { ...state, view, tick: clampTick(this.timeline, state.tick), site: known ? state.site : null };
   }
 
-  /** Photo needs an image, History a recommender; the other views are always there. */
+  /** The available views: Photo needs an image, History a recommender. */
   private views(): View[] {
     const available: Partial<Record<View, boolean>> = {
       photo: this.trace.source.image != null,
@@ -92,8 +92,8 @@ export class App {
     return VIEWS.filter((view) => available[view] ?? true);
   }
 
-  /** Recompute site by site, so that the page stays responsive. */
-  private async compute(): Promise<void> {
+  /** Recompute the numbers of the trace site by site, so that the page stays responsive. */
+  private async recomputeTrace(): Promise<void> {
     let errors = NO_ERRORS;
     for (const record of this.trace.sites) {
       await new Promise((done) => setTimeout(done));
@@ -103,7 +103,7 @@ export class App {
     this.draw();
   }
 
-  private readonly go = (change: Partial<State>): void => {
+  private readonly setState = (change: Partial<State>): void => {
     const before = this.state;
     this.state = this.validState({ ...before, ...change });
     this.updateAddress(before.view !== this.state.view);
@@ -113,8 +113,8 @@ export class App {
   /** Write the state to the address; a page inside a notebook may have none. */
   private updateAddress(push: boolean): void {
     try {
-      if (push) window.history.pushState(null, "", format(this.state));
-      else window.history.replaceState(null, "", format(this.state));
+      if (push) window.history.pushState(null, "", formatLink(this.state));
+      else window.history.replaceState(null, "", formatLink(this.state));
     } catch {
       // the state is kept in memory only
     }
@@ -124,7 +124,7 @@ export class App {
     clearTimeout(this.timer);
     this.timer = undefined;
     if (on) {
-      if (this.state.tick === lastTick(this.timeline)) this.go({ tick: 0 });
+      if (this.state.tick === lastTick(this.timeline)) this.setState({ tick: 0 });
       this.scheduleTick();
     }
     this.draw();
@@ -132,7 +132,7 @@ export class App {
 
   private scheduleTick(): void {
     this.timer = window.setTimeout(() => {
-      this.go({ tick: this.state.tick + 1 });
+      this.setState({ tick: this.state.tick + 1 });
       if (this.state.tick === lastTick(this.timeline)) this.play(false);
       else this.scheduleTick();
     }, tickDelay(this.state.speed));
@@ -149,7 +149,7 @@ export class App {
       playing: this.timer !== undefined,
       errors: this.errors,
       focused: (grid) => this.focused.get(grid) ?? [0, 0],
-      go: this.go,
+      setState: this.setState,
       play: this.play,
       onPick: (grid, pick) => this.picks.set(grid, pick),
       onPaint: (id, painter) => this.painters.set(id, painter),
@@ -187,7 +187,7 @@ export class App {
     document.getElementById("main")?.focus();
   }
 
-  private tabs(): Drawn {
+  private tabs(): VNode {
     return h(
       "nav",
       { class: "tabs", "aria-label": "Views" },
@@ -195,7 +195,7 @@ export class App {
         h(
           "a",
           {
-            href: format({ ...this.state, view }),
+            href: formatLink({ ...this.state, view }),
             "aria-current": view === this.state.view ? "page" : null,
             onclick: (event: Event) => {
               event.preventDefault();
@@ -222,7 +222,7 @@ export class App {
 
   private show(view: View): void {
     this.play(false);
-    this.go({ view });
+    this.setState({ view });
   }
 
   private help(): void {
@@ -275,13 +275,13 @@ export class App {
       return true;
     }
     if (move === undefined) return false;
-    const to = [
+    const next = [
       Math.max(0, Math.min(rows - 1, move[0])),
       Math.max(0, Math.min(columns - 1, move[1])),
     ] as const;
-    this.focused.set(id, to);
+    this.focused.set(id, next);
     this.draw();
-    grid.querySelector<HTMLElement>(`[data-r="${to[0]}"][data-c="${to[1]}"]`)?.focus();
+    grid.querySelector<HTMLElement>(`[data-r="${next[0]}"][data-c="${next[1]}"]`)?.focus();
     return true;
   }
 
@@ -289,9 +289,9 @@ export class App {
     const { state } = this;
     const always: Record<string, () => void> = {
       "?": () => this.help(),
-      n: () => this.go({ numbers: !state.numbers }),
-      t: () => this.go({ table: !state.table }),
-      m: () => this.go({ figure: FIGURES[(FIGURES.indexOf(state.figure) + 1) % FIGURES.length]! }),
+      n: () => this.setState({ numbers: !state.numbers }),
+      t: () => this.setState({ table: !state.table }),
+      m: () => this.setState({ figure: FIGURES[(FIGURES.indexOf(state.figure) + 1) % FIGURES.length]! }),
       w: () => this.show("walk"),
       a: () => this.show("alignment"),
       i: () => this.show("what-if"),
@@ -311,7 +311,7 @@ export class App {
       return target.closest("button,a,summary") ? undefined : () => this.play(this.timer === undefined);
     if (/^[1-5]$/.test(event.key))
       return () =>
-        this.go({ tick: tickAt(timeline, positionAt(timeline, tick).step, Number(event.key) - 1) });
+        this.setState({ tick: tickAt(timeline, positionAt(timeline, tick).step, Number(event.key) - 1) });
     const byStep = event.shiftKey;
     const targets: Record<string, number> = {
       ArrowLeft: byStep ? moveSteps(timeline, tick, -1) : tick - 1,
@@ -320,9 +320,9 @@ export class App {
       End: lastTick(timeline),
     };
     const next = targets[event.key];
-    if (next !== undefined) return () => this.go({ tick: next });
-    if (event.key === "+" || event.key === "=") return () => this.go({ speed: changeSpeed(speed, 1) });
-    if (event.key === "-") return () => this.go({ speed: changeSpeed(speed, -1) });
+    if (next !== undefined) return () => this.setState({ tick: next });
+    if (event.key === "+" || event.key === "=") return () => this.setState({ speed: changeSpeed(speed, 1) });
+    if (event.key === "-") return () => this.setState({ speed: changeSpeed(speed, -1) });
     return undefined;
   }
 }

@@ -40,7 +40,7 @@ export function attentionSettings(trace: Trace, record: SiteRecord): AttentionSe
   return { ...DEFAULT_SETTINGS, ...section(trace, "attention") };
 }
 
-/** What the query vector is. */
+/** A description of the query vector. */
 export function queryMeaning(trace: Trace): string {
   if (trace.model.task === "recommend") return "the recommended item";
   if (trace.model.task === "classify") {
@@ -56,7 +56,7 @@ export function queryMeaning(trace: Trace): string {
 
 const WEIGHT_EDITS = ["set", "onehot", "zero", "uniform", "permute", "gold", "mask-head"];
 
-/** Whether the weights of a site were edited at a step; edits without a site are the alignment site's. */
+/** Whether the weights of a site were edited at a step; edits without a site apply to the alignment site. */
 export function isEdited(trace: Trace, record: SiteRecord, step: number): boolean {
   return trace.edits.some(
     (edit) =>
@@ -66,7 +66,7 @@ export function isEdited(trace: Trace, record: SiteRecord, step: number): boolea
   );
 }
 
-/** Which keys a query of a site may read. */
+/** Which keys of a site are not masked for a query. */
 export function allowedKeys(trace: Trace, arrays: Arrays, record: SiteRecord, query: number): boolean[] {
   const keys = trace.tensors[record.weights]!.shape[2]!;
   const keep = record.keep == null ? null : arrays.get(record.keep).data;
@@ -92,7 +92,7 @@ export function extrasAt(arrays: Arrays, record: SiteRecord, query: number, head
   return extras;
 }
 
-/** The score of a tape's empty slot, which is no position of the text; an empty list where there is none. */
+/** The score of a tape's empty slot, which is not a position of the text; an empty list where there is none. */
 function emptySlotScores(arrays: Arrays, record: SiteRecord, query: number, head: number): number[] {
   const tensor = record.extras["empty_slot"];
   return tensor === undefined ? [] : [arrays.get(tensor).data[query * record.heads + head]!];
@@ -122,7 +122,7 @@ export function recomputeScores(
   return keys.map((key) => dot(vector, key) * scale);
 }
 
-/** Largest differences; null: the trace does not have what it takes. */
+/** Largest differences; null: the trace lacks the numbers to recompute. */
 export interface Errors {
   scores: number | null;
   weights: number | null;
@@ -178,7 +178,7 @@ export function recompute(
   return { errors, weights, context };
 }
 
-/** How far a row is from the sum that the site's mass promises; a query without any key has zeros. */
+/** The difference of a row's sum from the sum that the site's mass requires; a query without any key has zeros. */
 function rowSumError(record: SiteRecord, weights: ArrayLike<number>): number | null {
   const sum = Array.from(weights).reduce((a, b) => a + b, 0);
   if (record.mass === "free") return null;
@@ -213,7 +213,7 @@ export function siteErrors(trace: Trace, arrays: Arrays, record: SiteRecord): Er
   return errors;
 }
 
-/** The one number that decides between green and red. */
+/** The largest of all errors, which decides between green and red. */
 export function largestError(errors: Errors): number | null {
   return [errors.scores, errors.weights, errors.context, errors.rowSum].reduce(maxError, null);
 }

@@ -1,91 +1,92 @@
-/** A small virtual DOM: `h` describes elements, `draw` changes the document accordingly. */
+/** A small virtual DOM: `h` makes virtual nodes, `draw` updates the document to match them. */
 
 type Value = string | number | boolean | null | undefined | Handler | Style;
 type Handler = (event: Event) => void;
 type Style = Readonly<Record<string, string>>;
 export type Attributes = Readonly<Record<string, Value>>;
-export type Child = Element | string;
+export type Child = VNode | string;
 export type Children = Child | number | null | false | undefined | readonly Children[];
 
-export interface Element {
+export interface VNode {
   readonly tag: string;
   readonly attributes: Attributes;
   readonly children: readonly Child[];
 }
 
-const SPACES: Record<string, string> = {
+const NAMESPACES: Record<string, string> = {
   svg: "http://www.w3.org/2000/svg",
   math: "http://www.w3.org/1998/Math/MathML",
 };
 
-function flat(children: Children, into: Child[]): Child[] {
-  if (Array.isArray(children)) for (const child of children) flat(child as Children, into);
+function flatten(children: Children, into: Child[]): Child[] {
+  if (Array.isArray(children)) for (const child of children) flatten(child as Children, into);
   else if (typeof children === "string" || typeof children === "number") into.push(String(children));
-  else if (children) into.push(children as Element);
+  else if (children) into.push(children as VNode);
   return into;
 }
 
-export function h(tag: string, attributes: Attributes = {}, ...children: Children[]): Element {
-  return { tag, attributes, children: flat(children, []) };
+export function h(tag: string, attributes: Attributes = {}, ...children: Children[]): VNode {
+  return { tag, attributes, children: flatten(children, []) };
 }
 
-type Known = globalThis.Element;
+type DomElement = globalThis.Element;
 
-function create(described: Child, space: string | null): ChildNode {
-  if (typeof described === "string") return document.createTextNode(described);
-  const inside = SPACES[described.tag] ?? space;
-  const created: Known = inside
-    ? document.createElementNS(inside, described.tag)
-    : document.createElement(described.tag);
-  update(created, { tag: described.tag, attributes: {}, children: [] }, described, inside);
-  return created;
+function create(vnode: Child, namespace: string | null): ChildNode {
+  if (typeof vnode === "string") return document.createTextNode(vnode);
+  const childNamespace = NAMESPACES[vnode.tag] ?? namespace;
+  const node: DomElement = childNamespace
+    ? document.createElementNS(childNamespace, vnode.tag)
+    : document.createElement(vnode.tag);
+  update(node, { tag: vnode.tag, attributes: {}, children: [] }, vnode, childNamespace);
+  return node;
 }
 
-function update(node: Known, before: Element, after: Element, space: string | null): void {
+function update(node: DomElement, before: VNode, after: VNode, namespace: string | null): void {
   for (const name of Object.keys(before.attributes)) if (!(name in after.attributes)) set(node, name, null);
   for (const [name, value] of Object.entries(after.attributes)) {
     if (value !== before.attributes[name] && name !== "value") set(node, name, value);
   }
   after.children.forEach((child, i) => {
     const old = node.childNodes[i];
-    if (old === undefined) node.append(create(child, space));
-    else patch(old, before.children[i], child, space);
+    if (old === undefined) node.append(create(child, namespace));
+    else patch(old, before.children[i], child, namespace);
   });
   while (node.childNodes.length > after.children.length) node.lastChild!.remove();
   if ("value" in after.attributes) set(node, "value", after.attributes.value); // options come first
 }
 
-function patch(node: ChildNode, before: Child | undefined, after: Child, space: string | null): void {
+function patch(node: ChildNode, before: Child | undefined, after: Child, namespace: string | null): void {
   if (typeof before === "string" && typeof after === "string") {
     if (before !== after) node.nodeValue = after;
   } else if (typeof before === "object" && typeof after === "object" && before.tag === after.tag) {
-    if (before !== after) update(node as unknown as Known, before, after, SPACES[after.tag] ?? space);
+    if (before !== after)
+      update(node as unknown as DomElement, before, after, NAMESPACES[after.tag] ?? namespace);
   } else {
-    node.replaceWith(create(after, space));
+    node.replaceWith(create(after, namespace));
   }
 }
 
 /** Styles are set through the object model: the content security policy forbids them as text. */
-function style(node: Known, described: Style): void {
+function setStyle(node: DomElement, styles: Style): void {
   const { style } = node as unknown as HTMLElement;
-  for (const name of Array.from(style)) if (!(name in described)) style.removeProperty(name);
-  for (const [name, value] of Object.entries(described)) style.setProperty(name, value);
+  for (const name of Array.from(style)) if (!(name in styles)) style.removeProperty(name);
+  for (const [name, value] of Object.entries(styles)) style.setProperty(name, value);
 }
 
-function set(node: Known, name: string, value: Value): void {
+function set(node: DomElement, name: string, value: Value): void {
   if (name.startsWith("on")) (node as unknown as Record<string, unknown>)[name] = value ?? null;
-  else if (name === "style") style(node, (value ?? {}) as Style);
+  else if (name === "style") setStyle(node, (value ?? {}) as Style);
   else if (name === "value" && "value" in node) (node as HTMLInputElement).value = String(value ?? "");
   else if (value === null || value === undefined || value === false) node.removeAttribute(name);
   else node.setAttribute(name, value === true ? "" : String(value));
 }
 
-const drawn = new WeakMap<Known, Element>();
+const lastDrawn = new WeakMap<DomElement, VNode>();
 
-/** Make the children of `root` those described, keeping every element that can stay. */
-export function draw(root: HTMLElement, ...described: Children[]): void {
-  const before = drawn.get(root) ?? h("");
-  const after = h("", {}, described);
+/** Make `children` the content of `root`; elements that are already there are updated in place. */
+export function draw(root: HTMLElement, ...children: Children[]): void {
+  const before = lastDrawn.get(root) ?? h("");
+  const after = h("", {}, children);
   update(root, before, after, null);
-  drawn.set(root, after);
+  lastDrawn.set(root, after);
 }

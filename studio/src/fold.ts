@@ -1,4 +1,4 @@
-/** Weight tables: subwords folded into words or not, with or without start and end tokens. */
+/** Weight tables by word or by token, with or without start and end tokens. */
 import { tokenText } from "./format";
 import type { Arrays } from "./tensor";
 import type { Side, SiteRecord, Trace } from "./trace";
@@ -50,15 +50,15 @@ export function siteMatrix(arrays: Arrays, record: SiteRecord, head: number | nu
   const chosen = head === null ? Array.from({ length: heads }, (_, i) => i) : [head];
   return Array.from({ length: queries }, (_, query) => {
     const row = new Float64Array(keys);
-    for (const one of chosen) {
-      const start = (query * heads + one) * keys;
+    for (const index of chosen) {
+      const start = (query * heads + index) * keys;
       for (let key = 0; key < keys; key++) row[key]! += data[start + key]! / chosen.length;
     }
     return row;
   });
 }
 
-/** The same by token: where keys are sentences, a word's weight is its sentence's times its own. */
+/** The weights by token: where keys are sentences, a word's weight is its sentence's weight times its own. */
 export function tokenMatrix(
   trace: Trace,
   arrays: Arrays,

@@ -4,7 +4,7 @@ import type { Side, Token } from "./trace";
 const MINUS = "\u2212";
 
 /** Three decimals; smaller numbers as a power of ten. */
-export function number(value: number, digits = 3): string {
+export function formatNumber(value: number, digits = 3): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "not a number" : value > 0 ? "∞" : `${MINUS}∞`;
   if (value === 0) return "0";
   const size = Math.abs(value);
@@ -13,23 +13,23 @@ export function number(value: number, digits = 3): string {
 }
 
 /** A weight inside a cell: ".91", "1", or "·" for less than half a hundredth. */
-export function short(value: number): string {
+export function formatWeight(value: number): string {
   if (value < 0.005) return "·";
   return value >= 0.995 ? value.toFixed(value > 1.005 ? 2 : 0) : value.toFixed(2).replace(/^0/, "");
 }
 
-export function difference(value: number): string {
+export function formatDifference(value: number): string {
   return value === 0 ? "0" : value.toExponential(1).replace("e-", `e${MINUS}`).replace("e+", "e");
 }
 
 /** Whole percents; near 0 and 1 with a decimal, so that neither is claimed too early. */
-export function percent(value: number): string {
+export function formatPercent(value: number): string {
   const text = (100 * value).toFixed(value < 0.0995 || (value > 0.99 && value < 1) ? 1 : 0);
   if (value > 0 && text === "0.0") return "less than 0.1 %";
   return value < 1 && text === "100.0" ? "more than 99.9 %" : `${text} %`;
 }
 
-export const count = (value: number): string => value.toLocaleString("en-US");
+export const formatCount = (value: number): string => value.toLocaleString("en-US");
 
 /** The text of a token; a subword that continues a word starts with a hyphen. */
 export function tokenText(side: Side, position: number): string {
@@ -43,5 +43,5 @@ export function withoutMarker(token: Pick<Token, "text">): string {
   return token.text.replace(/^▁(?=.)/u, "");
 }
 
-export const quoted = (text: string): string => `“${text}”`;
-export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+export const quote = (text: string): string => `“${text}”`;
+export const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

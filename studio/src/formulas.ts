@@ -1,5 +1,5 @@
 /** The formulas of every score, normalizer and placement, and the same with the numbers of one step. */
-import type { Children, Element } from "./dom";
+import type { Children, VNode } from "./dom";
 import { entmax15, gaussian, sparsemax, weightsFromScores } from "./equations";
 import {
   DOT,
@@ -9,14 +9,14 @@ import {
   factor,
   formula,
   frac,
-  concatenated,
+  concatenate,
   mi,
   mn,
   mo,
   mrow,
   mt,
-  root,
-  steps,
+  sqrt,
+  equationLines,
   sub,
   sup,
   vec,
@@ -26,18 +26,18 @@ import type { StepDetail } from "./detail";
 const MAX_INDEX_LETTERS = 9; // of a word under a symbol
 const MAX_PLAIN_SCORE = 8; // exp() of a larger score would not fit into the line
 
-export function index(word: string): Element {
+export function index(word: string): VNode {
   const letters = Array.from(word);
   return mt(
     letters.length > MAX_INDEX_LETTERS ? `${letters.slice(0, MAX_INDEX_LETTERS - 1).join("")}…` : word,
   );
 }
 
-const q = (): Element => vec("q");
-const k = (): Element => sub(vec("k"), mi("i"));
+const q = (): VNode => vec("q");
+const k = (): VNode => sub(vec("k"), mi("i"));
 
 /** The score function; `meaning` explains the symbols. */
-export function scoreRule({ settings, record }: StepDetail): { rule: Element; meaning: string } | null {
+export function scoreRule({ settings, record }: StepDetail): { rule: VNode; meaning: string } | null {
   const heads = settings.heads > 0;
   const query = heads ? [mi("Q"), q()] : [q()];
   const key = heads ? [mi("K"), k()] : [k()];
@@ -59,12 +59,12 @@ export function scoreRule({ settings, record }: StepDetail): { rule: Element; me
       `W, U${settings.bias ? ", b" : ""} and v are learned.${settings.coverage ? " C is the coverage: the sum of this word's weights so far." : ""}`,
     ],
     concat: [
-      [mi("v"), DOT(), call("tanh", mi("W"), concatenated(query, mo(";"), key))],
+      [mi("v"), DOT(), call("tanh", mi("W"), concatenate(query, mo(";"), key))],
       "W and v are learned; [ ; ] concatenates.",
     ],
     dot: [[query, DOT(), key], "The dot product of query and key."],
     "scaled-dot": [
-      frac(mrow(query, DOT(), key), root(mi("d"))),
+      frac(mrow(query, DOT(), key), sqrt(mi("d"))),
       "d is the width of q: the root keeps scores of wide vectors from growing.",
     ],
     general: [[query, DOT(), mi("W"), key], "W is learned."],
@@ -77,7 +77,7 @@ export function scoreRule({ settings, record }: StepDetail): { rule: Element; me
       "W, b and h are learned; ⊙ is the elementwise product.",
     ],
     "concat-relu": [
-      [mi("h"), DOT(), call("relu", mi("W"), concatenated(query, mo(";"), key), PLUS(), mi("b"))],
+      [mi("h"), DOT(), call("relu", mi("W"), concatenate(query, mo(";"), key), PLUS(), mi("b"))],
       "W, b and h are learned; [ ; ] concatenates.",
     ],
   };
@@ -89,12 +89,12 @@ export function scoreRule({ settings, record }: StepDetail): { rule: Element; me
   ];
   const rest = settings.bias || settings.coverage ? [[more, mo(")")]] : [];
   return {
-    rule: steps(sub(mi("e"), mi("i")), [[EQUALS(), entry[0]], ...rest]),
+    rule: equationLines(sub(mi("e"), mi("i")), [[EQUALS(), entry[0]], ...rest]),
     meaning: entry[1] + projected,
   };
 }
 
-export function scoreNumbers(detail: StepDetail, word: string): Element | null {
+export function scoreNumbers(detail: StepDetail, word: string): VNode | null {
   const { scores, settings, query, keys, position } = detail;
   if (scores === null) return null;
   const e = sub(mi("e"), index(word));
@@ -103,19 +103,19 @@ export function scoreNumbers(detail: StepDetail, word: string): Element | null {
   if (!dots || query === null || keys === null) return formula(e, EQUALS(), result);
   const key = keys[position]!;
   const terms: Children = [factor(query[0]!, 2), DOT(), factor(key[0]!, 2), PLUS(), mo("…")];
-  const sum = settings.score === "dot" ? terms : frac(mrow(terms), root(mt(String(query.length))));
-  return steps(e, [
+  const sum = settings.score === "dot" ? terms : frac(mrow(terms), sqrt(mt(String(query.length))));
+  return equationLines(e, [
     [EQUALS(), sum],
     [EQUALS(), result],
   ]);
 }
 
-const a = (): Element => sub(mi("α"), mi("i"));
-export const exp = (of: Children): Element => mrow(call("exp", of));
+const a = (): VNode => sub(mi("α"), mi("i"));
+export const exp = (of: Children): VNode => mrow(call("exp", of));
 const sumExp = (): Children => [sub(mo("∑"), mi("j")), exp(sub(mi("e"), mi("j")))];
 
-export function weightRule({ settings }: StepDetail): { rule: Element; meaning: string } {
-  const e = (): Element => sub(mi("e"), mi("i"));
+export function weightRule({ settings }: StepDetail): { rule: VNode; meaning: string } {
+  const e = (): VNode => sub(mi("e"), mi("i"));
   const rules: Record<string, [Children, string]> = {
     softmax: [frac(exp(e()), mrow(sumExp())), "Exponentials, normalized to sum to 1."],
     "smoothed-softmax": [
@@ -151,7 +151,7 @@ export function weightRule({ settings }: StepDetail): { rule: Element; meaning: 
       };
     case "local-p":
       return {
-        rule: steps(a(), [
+        rule: equationLines(a(), [
           [EQUALS(), rule],
           [DOT(), exp([mo("−"), spread])],
         ]),
@@ -170,7 +170,7 @@ export function weightRule({ settings }: StepDetail): { rule: Element; meaning: 
 }
 
 /** The weight of the explained key from its score, where that fits on one line. */
-export function weightNumbers(detail: StepDetail, word: string): Element[] {
+export function weightNumbers(detail: StepDetail, word: string): VNode[] {
   const { settings, scores, inside, weights, position, center, allowed, step, extras } = detail;
   const weight = sub(mi("α"), index(word));
   const result = mn(weights[position]!, { "data-from": `e${position}` });
@@ -185,7 +185,7 @@ export function weightNumbers(detail: StepDetail, word: string): Element[] {
   const unscaled = normalizerNumbers(detail, scores, inside, position);
   if (settings.placement !== "local-p" || center === null)
     return [
-      steps(weight, [
+      equationLines(weight, [
         [EQUALS(), unscaled],
         [EQUALS(), result],
       ]),
@@ -195,7 +195,7 @@ export function weightNumbers(detail: StepDetail, word: string): Element[] {
   const sum = mn(local.reduce((total, one) => total + one, 0));
   return [
     formula(mi("p"), EQUALS(), mn(center), mo(","), mi("σ"), EQUALS(), mn(settings.window / 2)),
-    steps(weight, [
+    equationLines(weight, [
       [EQUALS(), unscaled],
       settings.renormalize ? [DOT(), factorAt, mo("/"), sum] : [DOT(), factorAt],
       [EQUALS(), result],
@@ -233,13 +233,13 @@ export function shownShift({ settings, scores, inside }: StepDetail): number | n
   return scoreShift(Array.from(scores).filter((_, i) => inside[i])) || null;
 }
 
-export const contextRule = (): Element =>
+export const contextRule = (): VNode =>
   formula(vec("c"), EQUALS(), sub(mo("∑"), mi("i")), sub(mi("α"), mi("i")), sub(vec("v"), mi("i")));
 
 const N_TERMS = 2;
 
 /** The first number of the context: its largest terms, and the rest as one. */
-export function contextNumbers({ weights, values, context }: StepDetail): Element | null {
+export function contextNumbers({ weights, values, context }: StepDetail): VNode | null {
   if (values === null || context === null || context.length === 0) return null;
   const order = Array.from(weights, (_, i) => i).sort((x, y) => weights[y]! - weights[x]!);
   const largest = order.slice(0, N_TERMS).filter((i) => weights[i]! > 0);
@@ -253,5 +253,5 @@ export function contextNumbers({ weights, values, context }: StepDetail): Elemen
   const others = order.length - largest.length;
   const sum = others > 0 ? [[PLUS(), factor(rest), mt(`\u00a0from ${others} more`)]] : [];
   const result = [EQUALS(), mn(context[0]!, { "data-from": "context" })];
-  return steps(sub(vec("c"), mt("1")), [...terms, ...sum, result]);
+  return equationLines(sub(vec("c"), mt("1")), [...terms, ...sum, result]);
 }

@@ -1,15 +1,15 @@
-/** Highlights what a number was computed from while it is hovered or focused. */
+/** Highlights the sources of a number: while it is hovered or focused, everything it was computed from. */
 
 let highlighted: Element[] = [];
 
 export function clearHighlight(): void {
-  for (const element of highlighted) element.removeAttribute("data-lit");
+  for (const element of highlighted) element.removeAttribute("data-highlighted");
   highlighted = [];
 }
 
 function mark(elements: Iterable<Element>): void {
   for (const element of elements) {
-    element.setAttribute("data-lit", "");
+    element.setAttribute("data-highlighted", "");
     highlighted.push(element);
   }
 }
@@ -20,7 +20,7 @@ function related(root: Element, target: Element): Element[] {
   if (from) {
     const ids = new Set(from.split(" "));
     const sources = Array.from(root.querySelectorAll("[data-id]"));
-    return [target, ...sources.filter((one) => ids.has(one.getAttribute("data-id")!))];
+    return [target, ...sources.filter((source) => ids.has(source.getAttribute("data-id")!))];
   }
   const [row, column] = [target.getAttribute("data-row"), target.getAttribute("data-col")];
   const [inRow, inColumn] = [`[data-row="${row}"]`, `[data-col="${column}"]`];
@@ -31,7 +31,7 @@ function related(root: Element, target: Element): Element[] {
   return Array.from(root.querySelectorAll(row === null ? inColumn : inRow));
 }
 
-/** Highlight what belongs to the element under the pointer or the focus. */
+/** Highlight the hovered or focused element and everything related to it. */
 export function highlight(root: Element, target: EventTarget | null): void {
   clearHighlight();
   const element = target instanceof Element ? target.closest("[data-from],[data-row],[data-col]") : null;

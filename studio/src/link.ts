@@ -40,15 +40,15 @@ export const DEFAULT_STATE: State = {
   cell: null,
 };
 
-const flag = (value: boolean): string => (value ? "1" : "0");
+const formatFlag = (value: boolean): string => (value ? "1" : "0");
 
-export function format(state: State): string {
+export function formatLink(state: State): string {
   const query = new URLSearchParams();
   query.set("tick", String(state.tick));
   if (state.site !== null) query.set("site", state.site);
   if (state.head !== null) query.set("head", String(state.head));
-  query.set("merge", flag(state.merge));
-  query.set("specials", flag(state.specials));
+  query.set("merge", formatFlag(state.merge));
+  query.set("specials", formatFlag(state.specials));
   if (state.figure !== DEFAULT_STATE.figure) query.set("figure", state.figure);
   if (state.byRow) query.set("scale", "row");
   if (!state.numbers) query.set("numbers", "0");
@@ -68,11 +68,11 @@ function oneOf<T extends string>(text: string | null, known: readonly T[], fallb
   return known.find((name) => name === text) ?? fallback;
 }
 
-/** Invalid parts are ignored. */
-export function parse(hash: string): State {
+/** Parse the address; invalid values become the defaults. */
+export function parseLink(hash: string): State {
   const [, path = "", rest = ""] = /^#\/([^?]*)\??(.*)$/.exec(hash) ?? [];
   const query = new URLSearchParams(rest);
-  const flagged = (name: string, fallback: boolean): boolean =>
+  const parseFlag = (name: string, fallback: boolean): boolean =>
     query.has(name) ? query.get(name) !== "0" : fallback;
   const [step, position] = (query.get("cell") ?? "").split(".").map(parseInteger);
   const speed = Number(query.get("speed") ?? DEFAULT_STATE.speed);
@@ -81,12 +81,12 @@ export function parse(hash: string): State {
     tick: parseInteger(query.get("tick")) ?? DEFAULT_STATE.tick,
     site: query.get("site"),
     head: parseInteger(query.get("head")),
-    merge: flagged("merge", DEFAULT_STATE.merge),
-    specials: flagged("specials", DEFAULT_STATE.specials),
+    merge: parseFlag("merge", DEFAULT_STATE.merge),
+    specials: parseFlag("specials", DEFAULT_STATE.specials),
     figure: oneOf(query.get("figure"), FIGURES, DEFAULT_STATE.figure),
     byRow: query.get("scale") === "row",
-    numbers: flagged("numbers", DEFAULT_STATE.numbers),
-    table: flagged("table", DEFAULT_STATE.table),
+    numbers: parseFlag("numbers", DEFAULT_STATE.numbers),
+    table: parseFlag("table", DEFAULT_STATE.table),
     speed: [0.25, 0.5, 1, 2, 4].includes(speed) ? speed : DEFAULT_STATE.speed,
     position: parseInteger(query.get("position")),
     op: oneOf(query.get("op"), ["onehot", "zero"], DEFAULT_STATE.op),

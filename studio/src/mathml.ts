@@ -1,24 +1,23 @@
 /** Builders of MathML elements. */
-import { h, type Attributes, type Children, type Element } from "./dom";
-import { number } from "./format";
+import { h, type Attributes, type Children, type VNode } from "./dom";
+import { formatNumber } from "./format";
 
-export const mi = (text: string): Element => h("mi", {}, text);
+export const mi = (text: string): VNode => h("mi", {}, text);
 /** An operator; brackets do not stretch. */
-export const mo = (text: string): Element =>
-  h("mo", "()[]".includes(text) ? { stretchy: "false" } : {}, text);
-export const mt = (text: string): Element => h("mtext", {}, text);
-export const mrow = (...parts: Children[]): Element => h("mrow", {}, parts);
-export const sub = (base: Children, index: Children): Element => h("msub", {}, base, index);
-export const sup = (base: Children, power: Children): Element => h("msup", {}, base, power);
-export const frac = (above: Children, below: Children): Element => h("mfrac", {}, above, below);
-export const root = (...parts: Children[]): Element => h("msqrt", {}, parts);
+export const mo = (text: string): VNode => h("mo", "()[]".includes(text) ? { stretchy: "false" } : {}, text);
+export const mt = (text: string): VNode => h("mtext", {}, text);
+export const mrow = (...parts: Children[]): VNode => h("mrow", {}, parts);
+export const sub = (base: Children, index: Children): VNode => h("msub", {}, base, index);
+export const sup = (base: Children, power: Children): VNode => h("msup", {}, base, power);
+export const frac = (above: Children, below: Children): VNode => h("mfrac", {}, above, below);
+export const sqrt = (...parts: Children[]): VNode => h("msqrt", {}, parts);
 
 /** A vector is upright and bold. */
-export const vec = (text: string): Element => h("mi", { mathvariant: "normal", class: "vector" }, text);
+export const vec = (text: string): VNode => h("mi", { mathvariant: "normal", class: "vector" }, text);
 
 /** A number of the trace, with its unrounded value. */
-export const mn = (value: number, attributes: Attributes = {}, digits = 3): Element =>
-  h("mn", { "data-v": String(value), ...attributes }, number(value, digits));
+export const mn = (value: number, attributes: Attributes = {}, digits = 3): VNode =>
+  h("mn", { "data-v": String(value), ...attributes }, formatNumber(value, digits));
 
 /** A factor of a product; negative ones in brackets. */
 export const factor = (value: number, digits = 3): Children => {
@@ -26,11 +25,11 @@ export const factor = (value: number, digits = 3): Children => {
   return value < 0 ? mrow(mo("("), text, mo(")")) : text;
 };
 
-export const formula = (...parts: Children[]): Element =>
+export const formula = (...parts: Children[]): VNode =>
   h("math", { class: "formula", displaystyle: "true" }, mrow(...parts));
 
 /** The lines of one equation, their signs aligned. */
-export const steps = (left: Children, lines: readonly Children[]): Element =>
+export const equationLines = (left: Children, lines: readonly Children[]): VNode =>
   h(
     "math",
     { class: "formula", displaystyle: "true" },
@@ -49,7 +48,7 @@ export const steps = (left: Children, lines: readonly Children[]): Element =>
   );
 
 export const call = (name: string, ...parts: Children[]): Children => [mi(name), mo("("), parts, mo(")")];
-export const concatenated = (...parts: Children[]): Children => [mo("["), parts, mo("]")];
-export const DOT = (): Element => mo("·");
-export const EQUALS = (): Element => mo("=");
-export const PLUS = (): Element => mo("+");
+export const concatenate = (...parts: Children[]): Children => [mo("["), parts, mo("]")];
+export const DOT = (): VNode => mo("·");
+export const EQUALS = (): VNode => mo("=");
+export const PLUS = (): VNode => mo("+");

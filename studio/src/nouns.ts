@@ -30,7 +30,7 @@ const OTHER_TASKS: Record<string, TaskWords> = {
     inputNoun: ["item of the history", "items of the history"],
     match: "match the recommended item",
     combine: "The context is compared with the recommended item.",
-    choose: "The higher the score, the likelier the item.",
+    choose: "The higher the score, the more likely the item.",
     caveat: "it recommended an item",
   },
   classify: {
@@ -39,7 +39,7 @@ const OTHER_TASKS: Record<string, TaskWords> = {
     inputNoun: ["input word", "input words"],
     match: "match the query",
     combine: "The context is the vector of the whole text.",
-    choose: "Every label gets a probability; the likeliest is the prediction.",
+    choose: "Every label gets a probability; the most likely is the prediction.",
     caveat: "it predicted a label",
   },
 };

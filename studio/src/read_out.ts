@@ -1,5 +1,5 @@
 /** The formulas of every read-out: from the context to the output probabilities. */
-import type { Children, Element } from "./dom";
+import type { Children, VNode } from "./dom";
 import { exp, index } from "./formulas";
 import {
   DOT,
@@ -9,22 +9,22 @@ import {
   factor,
   formula,
   frac,
-  concatenated,
+  concatenate,
   mi,
   mn,
   mo,
   mrow,
   mt,
-  root,
-  steps,
+  sqrt,
+  equationLines,
   vec,
 } from "./mathml";
 
-const y = (): Element => vec("y");
-const s = (): Element => vec("s");
-const c = (): Element => vec("c");
-const x = (): Element => vec("x");
-const r = (): Element => vec("r");
+const y = (): VNode => vec("y");
+const s = (): VNode => vec("s");
+const c = (): VNode => vec("c");
+const x = (): VNode => vec("x");
+const r = (): VNode => vec("r");
 
 /** What a recipe says about the computation from the context to the output. */
 export interface ReadOut {
@@ -37,21 +37,22 @@ export interface ReadOut {
 }
 
 export interface Rules {
-  readonly rules: Element[];
+  readonly rules: VNode[];
   readonly meaning: string; // explains the symbols
 }
 
-const is = (...parts: Children[]): Element => formula(x(), EQUALS(), parts);
-const u = (): Element => vec("u");
-const z = (): Element => vec("z");
+/** The formula of the features x. */
+const featuresEqual = (...parts: Children[]): VNode => formula(x(), EQUALS(), parts);
+const u = (): VNode => vec("u");
+const z = (): VNode => vec("z");
 
-/** From the context to the features, which the output matrix is applied to. */
+/** The formulas from the context to the features, the input of the output matrix. */
 export function featureRules(readOut: ReadOut): Rules {
   if (readOut.kind === "recommend") return recommender();
   if (readOut.kind === "classify") return classifier(readOut);
   if (readOut.kind === "transformer") return transformer(readOut);
   if (readOut.kind === "conv") return convolutional();
-  return readOut.kind === "abs" ? abs(readOut) : recurrent(readOut);
+  return readOut.kind === "abs" ? absDecoder(readOut) : recurrent(readOut);
 }
 
 function recommender(): Rules {
@@ -64,7 +65,7 @@ function recommender(): Rules {
 function classifier({ readOut }: ReadOut): Rules {
   const hasTanh = readOut === "tanh";
   return {
-    rules: [is(hasTanh ? call("tanh", c()) : c())],
+    rules: [featuresEqual(hasTanh ? call("tanh", c()) : c())],
     meaning: hasTanh ? "The features of the text." : "The features of the text are the context.",
   };
 }
@@ -77,7 +78,7 @@ function transformer({ norm, tied, resized }: ReadOut): Rules {
     rules: [
       formula(u(), EQUALS(), added),
       formula(z(), EQUALS(), u(), PLUS(), call("feed", pre ? call("norm", u()) : u())),
-      is(last),
+      featuresEqual(last),
     ],
     meaning:
       "The context c is added to the residual r. feed is the feed-forward network, norm is layer normalization." +
@@ -86,12 +87,12 @@ function transformer({ norm, tied, resized }: ReadOut): Rules {
 }
 
 function convolutional(): Rules {
-  const half = root(mt("½"));
+  const half = sqrt(mt("½"));
   const sum = [vec("g"), PLUS(), mi("A"), c(), PLUS(), mi("a")];
   return {
     rules: [
       formula(u(), EQUALS(), mo("("), sum, mo(")"), half),
-      is(mi("W"), mo("("), u(), PLUS(), r(), mo(")"), half, PLUS(), mi("b")),
+      featuresEqual(mi("W"), mo("("), u(), PLUS(), r(), mo(")"), half, PLUS(), mi("b")),
     ],
     meaning:
       "The context c is added to the output g of the gated linear unit and to the residual r; each root keeps the" +
@@ -99,35 +100,35 @@ function convolutional(): Rules {
   };
 }
 
-function abs({ tied }: ReadOut): Rules {
-  const both = concatenated(call("tanh", mi("H"), y(), PLUS(), mi("b")), mo(";"), c());
+function absDecoder({ tied }: ReadOut): Rules {
+  const both = concatenate(call("tanh", mi("H"), y(), PLUS(), mi("b")), mo(";"), c());
   const meaning = "y: the embeddings of the last words. H and b are learned; [ ; ] concatenates.";
-  if (!tied) return { rules: [is(both)], meaning };
+  if (!tied) return { rules: [featuresEqual(both)], meaning };
   return {
-    rules: [formula(u(), EQUALS(), both), is(mi("P"), u(), PLUS(), mi("p"))],
+    rules: [formula(u(), EQUALS(), both), featuresEqual(mi("P"), u(), PLUS(), mi("p"))],
     meaning: `${meaning} P and p project to the width of the embeddings.`,
   };
 }
 
 function recurrent({ readOut, hasContext }: ReadOut): Rules {
   const parts = hasContext ? [s(), mo(";"), c()] : [s()];
-  const both = hasContext ? concatenated(parts) : s();
-  const three = concatenated(parts, mo(";"), y());
+  const both = hasContext ? concatenate(parts) : s();
+  const three = concatenate(parts, mo(";"), y());
   const join = hasContext ? "; [ ; ] concatenates" : "";
-  const rules: Record<string, [Element, string]> = {
-    linear: [is(both), hasContext ? "State and context, concatenated." : "The decoder's state."],
-    tanh: [is(call("tanh", mi("W"), both)), `W is learned${join}.`],
-    affine: [is(mi("W"), both, PLUS(), mi("b")), `W and b are learned${join}.`],
+  const rules: Record<string, [VNode, string]> = {
+    linear: [featuresEqual(both), hasContext ? "State and context, concatenated." : "The decoder's state."],
+    tanh: [featuresEqual(call("tanh", mi("W"), both)), `W is learned${join}.`],
+    affine: [featuresEqual(mi("W"), both, PLUS(), mi("b")), `W and b are learned${join}.`],
     deep: [
-      is(call("tanh", mi("L"), three, PLUS(), mi("b"))),
+      featuresEqual(call("tanh", mi("L"), three, PLUS(), mi("b"))),
       "y: the embedding of the previous word. L and b are learned.",
     ],
     added: [
-      is(call("tanh", y(), PLUS(), mi("L"), both, PLUS(), mi("b"))),
+      featuresEqual(call("tanh", y(), PLUS(), mi("L"), both, PLUS(), mi("b"))),
       "y: the embedding of the previous word. L and b are learned; c is after the gate, if there is one.",
     ],
     maxout: [
-      is(call("max", mi("L"), three, PLUS(), mi("b"))),
+      featuresEqual(call("max", mi("L"), three, PLUS(), mi("b"))),
       "y: the embedding of the previous word. L and b are learned; max is over pairs of numbers (maxout).",
     ],
   };
@@ -135,16 +136,16 @@ function recurrent({ readOut, hasContext }: ReadOut): Rules {
   return { rules: [rule], meaning };
 }
 
-export const wordRule = (): Element =>
+export const wordRule = (): VNode =>
   formula(mi("p"), EQUALS(), call("softmax", mi("O"), x(), PLUS(), mi("b")));
 
-export const itemRule = (): Element =>
+export const itemRule = (): VNode =>
   formula(mi("p"), EQUALS(), frac(mt("1"), mrow(mt("1"), PLUS(), exp([mo("−"), mi("y")]))));
 
 /** The probability of an item from its score. */
-export function itemProbability(item: string, score: number): Element {
+export function itemProbability(item: string, score: number): VNode {
   const below = mrow(mt("1"), PLUS(), exp(mn(-score)));
-  return steps(
+  return equationLines(
     [mi("p"), mo("("), index(item), mo(")")],
     [
       [EQUALS(), frac(mt("1"), below)],
@@ -157,16 +158,16 @@ export function itemProbability(item: string, score: number): Element {
 export const scoreOf = (logp: number): number => logp - Math.log1p(-Math.exp(logp));
 
 /** The score of an item from its parts. */
-export function itemNumbers(product: number, score: number): Element {
-  return steps(mi("y"), [
+export function itemNumbers(product: number, score: number): VNode {
+  return equationLines(mi("y"), [
     [EQUALS(), mn(product, { "data-from": "in-query in-context" }), PLUS(), factor(score - product)],
     [EQUALS(), mn(score, { "data-id": "features" })],
   ]);
 }
 
-export function wordNumbers(word: string, logp: number): Element {
+export function wordNumbers(word: string, logp: number): VNode {
   const p = [mi("p"), mo("("), index(word), mo(")")];
-  return steps(p, [
+  return equationLines(p, [
     [EQUALS(), exp(mn(logp))],
     [EQUALS(), mn(Math.exp(logp), { "data-from": "features" })],
   ]);

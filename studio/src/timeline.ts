@@ -1,4 +1,4 @@
-/** The timeline: the whole animation is one integer, `tick`, which is a step and a stage. */
+/** The timeline of the animation: a tick is one stage of one step, `tick = step * stages + stage`. */
 
 export const STAGES = ["Score", "Softmax", "Context", "Combine", "Word"] as const;
 export const SPEEDS = [0.25, 0.5, 1, 2, 4] as const;
@@ -29,7 +29,7 @@ export function tickAt(timeline: Timeline, step: number, stage = 0): number {
   return clampTick(timeline, step * timeline.stages + Math.min(stage, timeline.stages - 1));
 }
 
-/** The same stage of another step; at the ends, the first or last stage. */
+/** The tick of the same stage `by` steps later; at either end, that of the first or last stage. */
 export function moveSteps(timeline: Timeline, tick: number, by: number): number {
   const { step, stage } = positionAt(timeline, tick);
   const target = Math.max(0, Math.min(timeline.steps - 1, step + by));

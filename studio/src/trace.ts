@@ -1,6 +1,6 @@
 // Written by types.mjs from docs/trace.schema.json: do not edit.
 
-/** A hypothesis of a beam search: its parent's (-1: the empty one) and one more token. */
+/** A hypothesis of a beam search: that of its parent node (-1: the empty hypothesis), and one more token. */
 export interface BeamNode {
   id: number;
   parent: number;

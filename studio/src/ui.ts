@@ -12,17 +12,17 @@ export interface Ui {
   readonly timeline: Timeline;
   readonly playing: boolean;
   readonly errors: Errors | null; // null: still computing
-  /** The cell of a grid that the Tab key reaches. */
+  /** The cell of a grid that the Tab key focuses. */
   readonly focused: (grid: string) => readonly [row: number, column: number];
-  readonly go: (change: Partial<State>) => void;
+  readonly setState: (change: Partial<State>) => void;
   readonly play: (on: boolean) => void;
-  /** Register what choosing a cell of a grid does. */
-  readonly onPick: (grid: string, pick: Pick) => void;
-  /** Register what is painted on a canvas once it is in the document. */
+  /** Register the action for choosing a cell of a grid. */
+  readonly onPick: (grid: string, action: CellAction) => void;
+  /** Register a painter for a canvas, called once it is in the document. */
   readonly onPaint: (id: string, painter: Painter) => void;
 }
 
-export type Pick = (row: number, column: number) => void;
+export type CellAction = (row: number, column: number) => void;
 export type Painter = (canvas: HTMLCanvasElement) => void;
 
 /** The record of a site; without a name the alignment site's, else the first. */
@@ -50,7 +50,7 @@ export function stepWeights(ui: Ui, record: SiteRecord): number[][] {
   const head = validHead(record, ui.state.head);
   const heads = head === null ? Array.from({ length: record.heads }, (_, i) => i) : [head];
   return ui.trace.steps.map((_, step) => {
-    const rows = heads.map((one) => ui.arrays.row(record.weights, step, one));
+    const rows = heads.map((index) => ui.arrays.row(record.weights, step, index));
     return Array.from(rows[0]!, (_, i) => rows.reduce((sum, row) => sum + row[i]!, 0) / rows.length);
   });
 }

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { difference, number, percent, short, tokenText } from "../src/format";
+import { formatDifference, formatNumber, formatPercent, formatWeight, tokenText } from "../src/format";
 
 test("small numbers are not rounded to 0", () => {
-  expect([0, 1, -0.5, 0.0004, -3e-7, 13.3324].map((value) => number(value))).toEqual([
+  expect([0, 1, -0.5, 0.0004, -3e-7, 13.3324].map((value) => formatNumber(value))).toEqual([
     "0",
     "1.000",
     "−0.500",
@@ -10,16 +10,16 @@ test("small numbers are not rounded to 0", () => {
     "−3e−7",
     "13.332",
   ]);
-  expect(number(NaN)).toBe("not a number");
+  expect(formatNumber(NaN)).toBe("not a number");
 });
 
 test("a weight in a cell has two digits", () => {
-  expect([0.004, 0.006, 0.914, 0.999, 1.5].map(short)).toEqual(["·", ".01", ".91", "1", "1.50"]);
+  expect([0.004, 0.006, 0.914, 0.999, 1.5].map(formatWeight)).toEqual(["·", ".01", ".91", "1", "1.50"]);
 });
 
 test("differences and percents", () => {
-  expect(difference(1.46e-7)).toBe("1.5e−7");
-  expect([0, 0.0001, 0.034, 0.96, 0.996, 0.9999, 1].map(percent)).toEqual([
+  expect(formatDifference(1.46e-7)).toBe("1.5e−7");
+  expect([0, 0.0001, 0.034, 0.96, 0.996, 0.9999, 1].map(formatPercent)).toEqual([
     "0.0 %",
     "less than 0.1 %",
     "3.4 %",

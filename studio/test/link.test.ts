@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { DEFAULT_STATE, format, parse, type State } from "../src/link";
+import { DEFAULT_STATE, formatLink, parseLink, type State } from "../src/link";
 
 test("a link contains the whole state", () => {
   const state: State = {
@@ -18,18 +18,18 @@ test("a link contains the whole state", () => {
     op: "zero",
     cell: [3, 5],
   };
-  expect(parse(format(state))).toEqual(state);
-  expect(parse(format(DEFAULT_STATE))).toEqual(DEFAULT_STATE);
+  expect(parseLink(formatLink(state))).toEqual(state);
+  expect(parseLink(formatLink(DEFAULT_STATE))).toEqual(DEFAULT_STATE);
 });
 
 test("links have the documented form", () => {
-  const link = format({ ...DEFAULT_STATE, tick: 37, site: "dec.0.cross", head: 2, specials: false });
+  const link = formatLink({ ...DEFAULT_STATE, tick: 37, site: "dec.0.cross", head: 2, specials: false });
   expect(link).toBe("#/walk?tick=37&site=dec.0.cross&head=2&merge=1&specials=0");
 });
 
 test.each(["", "#", "#/", "#/nowhere?tick=x", "#/walk?head=-1&speed=7&cell=1", "#%%%"])(
   "%s is the default state",
   (hash) => {
-    expect(parse(hash)).toEqual(DEFAULT_STATE);
+    expect(parseLink(hash)).toEqual(DEFAULT_STATE);
   },
 );

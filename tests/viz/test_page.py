@@ -274,19 +274,19 @@ def test_each_tick_is_narrated(show: Opener, world: Trace) -> None:
     assert "“black” has the highest" in sentences[0]
     assert "“black” gets 96 %" in sentences[1]
     assert "context" in sentences[2]
-    assert "“noir” is generated: the likeliest word" in sentences[4]
+    assert "“noir” is generated: the most likely word" in sentences[4]
     assert len(set(sentences)) == 5
 
 
 def test_hovering_a_number_highlights_what_it_was_computed_from(show: Opener, world: Trace) -> None:
     shown = show(world, "#/walk?tick=14&merge=1&specials=1")
     shown.page.hover('[data-id="e1"] .n')
-    highlighted = shown.page.eval_on_selector_all("[data-lit]", "all => all.map(one => one.dataset.id)")
+    highlighted = shown.page.eval_on_selector_all("[data-highlighted]", "all => all.map(one => one.dataset.id)")
     assert set(highlighted) == {"e1", "q", "k1"}
     shown.go("#/alignment?tick=14&merge=1&specials=1")
     shown.page.hover('.matrix [data-r="2"][data-c="1"]')
-    assert shown.page.locator('.link[data-lit][data-row="2"][data-col="1"]').count() == 1
-    assert shown.page.locator(".link[data-lit]").count() == 1
+    assert shown.page.locator('.link[data-highlighted][data-row="2"][data-col="1"]').count() == 1
+    assert shown.page.locator(".link[data-highlighted]").count() == 1
 
 
 def test_counterfactuals_are_compared_with_the_original(show: Opener, world: Trace) -> None:

@@ -1,11 +1,11 @@
 /** A matrix with too many cells for one element each: painted on a canvas, with its table below. */
-import { h, type Element } from "../dom";
+import { h, type VNode } from "../dom";
 import type { Ui } from "../ui";
 import { cellLabel, shades, type MatrixFigure } from "./matrix";
 
 const MAX_WIDTH = 1100; // pixels
 
-export function canvasMatrix(ui: Ui, figure: MatrixFigure): Element {
+export function canvasMatrix(ui: Ui, figure: MatrixFigure): VNode {
   const [rows, columns] = [figure.rows.length, figure.columns.length];
   const cell = Math.max(2, Math.min(10, Math.floor(MAX_WIDTH / columns)));
   const [row, column] = ui.focused(figure.id);

@@ -1,7 +1,7 @@
 /** Keys on the left, queries on the right, and a line per weight: the stronger, the larger the weight. */
-import { h, type Children, type Element } from "../dom";
+import { h, type Children, type VNode } from "../dom";
 import { cellKey } from "../fold";
-import { number, percent } from "../format";
+import { formatNumber, formatPercent } from "../format";
 import type { Ui } from "../ui";
 import { clip, type MatrixFigure } from "./matrix";
 
@@ -37,7 +37,7 @@ interface Layout {
   readonly to: (row: number) => number;
 }
 
-export function lines(ui: Ui, figure: MatrixFigure): Element {
+export function lines(ui: Ui, figure: MatrixFigure): VNode {
   const { rows, columns } = figure;
   const id = `${figure.id}-lines`;
   ui.onPick(id, figure.pick);
@@ -105,7 +105,7 @@ function keyLabels({ columns }: MatrixFigure, { x0, from }: Layout): Children {
   );
 }
 
-function queryLabel(figure: MatrixFigure, { x1, right, to }: Layout, i: number, focused: number): Element {
+function queryLabel(figure: MatrixFigure, { x1, right, to }: Layout, i: number, focused: number): VNode {
   const box = { x: x1 + 3, y: to(i) - ROW_HEIGHT / 2 + 1, width: right - 6, height: ROW_HEIGHT - 2, rx: 3 };
   return h(
     "g",
@@ -131,10 +131,10 @@ function rowLabel(figure: MatrixFigure, row: number): string {
   const largest = figure.values[row]!.map((value, j) => ({ value: value ?? 0, label: figure.columns[j]! }))
     .filter(({ value }) => value >= MIN_WEIGHT)
     .sort((a, b) => b.value - a.value);
-  const words = largest.slice(0, 5).map(({ value, label }) => `${label} ${number(value, 2)}`);
+  const words = largest.slice(0, 5).map(({ value, label }) => `${label} ${formatNumber(value, 2)}`);
   return `${figure.rowTitle} ${figure.rows[row]} attends to ${words.join(", ") || "no word in particular"}`;
 }
 
 export function hiddenNote(values: MatrixFigure["values"]): string {
-  return `Weights under 1 % have no line; together they are ${percent(hiddenShare(values))} of the weight.`;
+  return `Weights under 1 % have no line; together they make up ${formatPercent(hiddenShare(values))} of the weight.`;
 }

@@ -1,5 +1,5 @@
-/** A list of labelled cells: an ARIA grid that is one stop of the Tab key. */
-import { h, type Attributes, type Children, type Element } from "../dom";
+/** A list of labeled cells: an ARIA grid that is one stop of the Tab key. */
+import { h, type Attributes, type Children, type VNode } from "../dom";
 import type { Ui } from "../ui";
 
 export interface Row {
@@ -11,7 +11,7 @@ export interface Row {
   readonly click?: () => void;
 }
 
-export function list(ui: Ui, id: string, title: string, rows: readonly Row[]): Element {
+export function list(ui: Ui, id: string, title: string, rows: readonly Row[]): VNode {
   const focused = Math.min(ui.focused(id)[0], rows.length - 1);
   return h(
     "div",
@@ -47,7 +47,7 @@ export function list(ui: Ui, id: string, title: string, rows: readonly Row[]): E
 }
 
 /** A bar from the left; a signed one starts in the middle. */
-export function bar(value: number, scale: number, signed = false): Element {
+export function bar(value: number, scale: number, signed = false): VNode {
   const share = Math.min(1, Math.abs(value) / (scale || 1)) * (signed ? 50 : 100);
   const style = signed
     ? { width: `${share}%`, left: `${value < 0 ? 50 - share : 50}%` }

@@ -1,6 +1,6 @@
 /** A matrix of weights: rows are queries, columns are keys, one element per cell. */
-import { h, type Attributes, type Element } from "../dom";
-import { number, short } from "../format";
+import { h, type Attributes, type VNode } from "../dom";
+import { formatNumber, formatWeight } from "../format";
 import { cellKey } from "../fold";
 import type { Ui } from "../ui";
 
@@ -50,7 +50,7 @@ function cellWidth(columns: number): number {
 }
 
 /** Two decimals, as in the cell; smaller values in full. */
-const amount = (value: number): string => (value < 0.005 ? number(value) : value.toFixed(2));
+const amount = (value: number): string => (value < 0.005 ? formatNumber(value) : value.toFixed(2));
 
 /** The text of a cell for screen readers. */
 export function cellLabel(figure: MatrixFigure, row: number, column: number): string {
@@ -69,7 +69,7 @@ interface Layout {
   readonly height: number;
 }
 
-function layoutOf({ rows, columns, sums, rowTitle, columnTitle }: MatrixFigure): Layout {
+function computeLayout({ rows, columns, sums, rowTitle, columnTitle }: MatrixFigure): Layout {
   const cell = cellWidth(columns.length);
   const left = AXIS_TITLE + labelWidth(rows) + 10;
   const top = AXIS_TITLE + labelWidth(columns) * SLOPE + 14;
@@ -79,10 +79,10 @@ function layoutOf({ rows, columns, sums, rowTitle, columnTitle }: MatrixFigure):
   return { left, top, cell, width, height };
 }
 
-export function matrix(ui: Ui, figure: MatrixFigure): Element {
+export function matrix(ui: Ui, figure: MatrixFigure): VNode {
   const { rows, columns } = figure;
   ui.onPick(figure.id, figure.pick);
-  const layout = layoutOf(figure);
+  const layout = computeLayout(figure);
   const { left, top, width, height } = layout;
   const middle = (top + height) / 2;
   const [row, column] = ui.focused(figure.id);
@@ -109,13 +109,13 @@ export function matrix(ui: Ui, figure: MatrixFigure): Element {
   );
 }
 
-const title = (text: string, where: Attributes): Element =>
+const title = (text: string, where: Attributes): VNode =>
   h("text", { class: "axis-title", "aria-hidden": "true", ...where }, text);
 
 const sumX = ({ columns }: MatrixFigure, { left, cell }: Layout): number =>
   left + columns.length * cell + SUM_WIDTH - 4;
 
-function header(figure: MatrixFigure, layout: Layout): Element {
+function header(figure: MatrixFigure, layout: Layout): VNode {
   const { left, top, cell } = layout;
   const rotated = (j: number): string => `translate(${left + (j + 0.45) * cell} ${top - 8}) rotate(-40)`;
   const sums = { class: "sum-title", x: sumX(figure, layout), y: top - 8, "text-anchor": "end" };
@@ -134,7 +134,7 @@ function header(figure: MatrixFigure, layout: Layout): Element {
   );
 }
 
-function line(ui: Ui, figure: MatrixFigure, layout: Layout, i: number, focused: string): Element {
+function line(ui: Ui, figure: MatrixFigure, layout: Layout, i: number, focused: string): VNode {
   const { left, top, cell } = layout;
   const y = top + i * ROW_HEIGHT;
   const label = figure.rows[i]!;
@@ -167,7 +167,7 @@ function box(
   shade: number,
   [x, y, width]: Box,
   focused: string,
-): Element {
+): VNode {
   const value = figure.values[i]![j] ?? null;
   const key = cellKey(i, j);
   const inside = { x: x + 1, y: y + 1, width: width - 2, height: ROW_HEIGHT - 2, rx: 2 };
@@ -199,13 +199,13 @@ function box(
           y: y + ROW_HEIGHT / 2 + 4,
           "text-anchor": "middle",
         },
-        value === null ? "×" : short(value),
+        value === null ? "×" : formatWeight(value),
       ),
     h("rect", { class: "focus", ...inside }),
   );
 }
 
-function sum(values: readonly (number | null)[], x: number, y: number): Element {
+function sum(values: readonly (number | null)[], x: number, y: number): VNode {
   const total = values.reduce<number>((a, b) => a + (b ?? 0), 0);
   return h(
     "g",

@@ -1,5 +1,5 @@
 /** A figure's numbers as an HTML table, with six digits. */
-import { h, type Element } from "../dom";
+import { h, type VNode } from "../dom";
 
 export interface DataTable {
   readonly caption: string;
@@ -8,7 +8,7 @@ export interface DataTable {
   readonly rows: readonly { readonly label: string; readonly values: readonly (number | string | null)[] }[];
 }
 
-export function dataTable({ caption, corner, columns, rows }: DataTable): Element {
+export function dataTable({ caption, corner, columns, rows }: DataTable): VNode {
   return h(
     "div",
     { class: "data-table", tabindex: 0, role: "region", "aria-label": caption },
@@ -37,7 +37,7 @@ export function dataTable({ caption, corner, columns, rows }: DataTable): Elemen
   );
 }
 
-function cell(value: number | string | null): Element {
+function cell(value: number | string | null): VNode {
   if (typeof value !== "number") return h("td", { class: value === null ? "" : "text" }, value ?? "–");
   return h("td", { "data-v": String(value) }, exact(value));
 }

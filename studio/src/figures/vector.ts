@@ -1,6 +1,6 @@
 /** A vector: every number as a small bar, the first ones as text. */
-import { h, type Element } from "../dom";
-import { count, number } from "../format";
+import { h, type VNode } from "../dom";
+import { formatCount, formatNumber } from "../format";
 
 const N_NUMBERS = 2; // as text
 
@@ -20,7 +20,7 @@ function bars(values: ArrayLike<number>, scale: number, times: number, sign: 1 |
 }
 
 /** All numbers as bars between -scale and scale; `times` multiplies them, as a weight does. */
-export function barStrip(values: ArrayLike<number>, scale: number, times = 1): Element {
+export function barStrip(values: ArrayLike<number>, scale: number, times = 1): VNode {
   const width = values.length;
   const largest = maxAbs(values) * Math.abs(times);
   return h(
@@ -30,7 +30,7 @@ export function barStrip(values: ArrayLike<number>, scale: number, times = 1): E
       viewBox: `0 0 ${width} 2`,
       preserveAspectRatio: "none",
       role: "img",
-      "aria-label": `${count(width)} numbers, largest absolute value ${number(largest)}`,
+      "aria-label": `${formatCount(width)} numbers, largest absolute value ${formatNumber(largest)}`,
     },
     h("path", { class: "axis", d: `M0 1h${width}` }),
     h("path", { class: "plus", d: bars(values, scale || 1, times, 1) }),
@@ -47,11 +47,11 @@ export interface NamedVector {
 }
 
 /** A vector with its symbol, meaning, bars and first numbers. */
-export function vector({ id, symbol, meaning, values, from }: NamedVector): Element {
+export function vector({ id, symbol, meaning, values, from }: NamedVector): VNode {
   const first = Array.from({ length: Math.min(N_NUMBERS, values.length) }, (_, i) =>
-    h("span", { class: "n", "data-v": String(values[i]) }, number(values[i]!)),
+    h("span", { class: "n", "data-v": String(values[i]) }, formatNumber(values[i]!)),
   );
-  const more = values.length > N_NUMBERS ? `… ${count(values.length)} numbers` : "";
+  const more = values.length > N_NUMBERS ? `… ${formatCount(values.length)} numbers` : "";
   return h(
     "div",
     { class: "vector-line", "data-id": id, "data-from": from },

@@ -11,7 +11,7 @@ import { siteNouns } from "../nouns";
 import { positionAt, tickAt } from "../timeline";
 import type { SiteRecord } from "../trace";
 import { findSite, validHead, type Ui } from "../ui";
-import { headSelect, labelledSelect, siteSelect, toggleButton } from "./selects";
+import { headSelect, labeledSelect, siteSelect, toggleButton } from "./selects";
 
 const FIGURE_LABELS = { both: "matrix and lines", matrix: "matrix", lines: "lines" } as const;
 
@@ -27,7 +27,7 @@ export function alignment(ui: Ui): Children {
   }
   const head = validHead(record, state.head);
   const table = weightTable(trace, arrays, record, head, state.merge, state.specials);
-  const figure = figureOf(ui, record, table);
+  const figure = makeFigure(ui, record, table);
   const large = table.rows.length * table.columns.length > MAX_CELLS;
   return [
     h(
@@ -36,18 +36,21 @@ export function alignment(ui: Ui): Children {
       siteSelect(ui, trace.sites, record),
       headSelect(ui, record, true),
       !large &&
-        labelledSelect(
+        labeledSelect(
           "figure",
           "Figure",
           state.figure,
           FIGURES.map((name) => [name, FIGURE_LABELS[name]] as const),
-          (name) => ui.go({ figure: FIGURES.find((one) => one === name) ?? "both" }),
+          (name) => ui.setState({ figure: FIGURES.find((figure) => figure === name) ?? "both" }),
         ),
-      hasSubwords(ui) && toggleButton("merge", "whole words", state.merge, null, (merge) => ui.go({ merge })),
-      toggleButton("specials", "start and end tokens", state.specials, null, (on) => ui.go({ specials: on })),
-      !large && toggleButton("numbers", "numbers", state.numbers, "N", (numbers) => ui.go({ numbers })),
-      toggleButton("scale", "shade by row", state.byRow, null, (byRow) => ui.go({ byRow })),
-      toggleButton("table", "table", state.table, "T", (on) => ui.go({ table: on })),
+      hasSubwords(ui) &&
+        toggleButton("merge", "whole words", state.merge, null, (merge) => ui.setState({ merge })),
+      toggleButton("specials", "start and end tokens", state.specials, null, (on) =>
+        ui.setState({ specials: on }),
+      ),
+      !large && toggleButton("numbers", "numbers", state.numbers, "N", (numbers) => ui.setState({ numbers })),
+      toggleButton("scale", "shade by row", state.byRow, null, (byRow) => ui.setState({ byRow })),
+      toggleButton("table", "table", state.table, "T", (on) => ui.setState({ table: on })),
     ),
     h("h2", {}, headline(ui, record, head)),
     h("p", { class: "legend" }, legend(ui, record, table)),
@@ -84,7 +87,7 @@ function legend(ui: Ui, record: SiteRecord, table: WeightTable): string {
   return parts.join(" ");
 }
 
-function figureOf(ui: Ui, record: SiteRecord, table: WeightTable): MatrixFigure {
+function makeFigure(ui: Ui, record: SiteRecord, table: WeightTable): MatrixFigure {
   const { step, stage } = positionAt(ui.timeline, ui.state.tick);
   const isTarget = record.query_side === "target";
   const nouns = siteNouns(ui.trace, record);
@@ -107,7 +110,7 @@ function figureOf(ui: Ui, record: SiteRecord, table: WeightTable): MatrixFigure 
     byRow: ui.state.byRow,
     pick: (row) => {
       const first = table.rows[row]?.positions[0];
-      if (isTarget && first !== undefined) ui.go({ tick: tickAt(ui.timeline, first, stage) });
+      if (isTarget && first !== undefined) ui.setState({ tick: tickAt(ui.timeline, first, stage) });
     },
   };
 }

@@ -4,7 +4,7 @@ import type { StepDetail } from "../detail";
 import { h, type Children } from "../dom";
 import { bar, list, type Row } from "../figures/list";
 import { barStrip, maxAbs, vector } from "../figures/vector";
-import { count, difference, number, quoted, tokenText } from "../format";
+import { formatCount, formatDifference, formatNumber, quote, tokenText } from "../format";
 import {
   contextNumbers,
   contextRule,
@@ -31,7 +31,7 @@ export const NEEDS_DETAIL =
   "This trace has weights only. Record it with --detail steps (or full, for every site) to see these numbers.";
 const MIN_DRAWN_WEIGHT = 0.01; // vectors with a smaller weight would be flat lines
 
-function rowsOf(
+function makeRows(
   ui: Ui,
   detail: StepDetail,
   make: (i: number) => Pick<Row, "ariaLabel" | "cell" | "attributes">,
@@ -39,7 +39,7 @@ function rowsOf(
   return detail.keySide.tokens.map((_, i) => ({
     label: tokenText(detail.keySide, i),
     classes: [i === detail.position && "chosen", !detail.allowed[i] && "masked"].filter(Boolean).join(" "),
-    click: () => ui.go({ position: i }),
+    click: () => ui.setState({ position: i }),
     ...make(i),
   }));
 }
@@ -48,7 +48,7 @@ function rowsOf(
 const keyNoun = ({ trace }: Ui, { record }: StepDetail): string =>
   record.key_side === "target" ? "earlier output position" : inputNoun(trace)[0];
 
-export const value = (amount: number, text = number(amount)): Children =>
+export const value = (amount: number, text = formatNumber(amount)): Children =>
   h("span", { class: "n", "data-v": String(amount) }, text);
 
 const noValue = (allowed: boolean): Children =>
@@ -64,8 +64,8 @@ export function scoreLane(ui: Ui, detail: StepDetail): Lane {
   const rows =
     scores === null
       ? []
-      : rowsOf(ui, detail, (i) => ({
-          ariaLabel: inside[i] ? `score ${number(scores[i]!)}` : "masked",
+      : makeRows(ui, detail, (i) => ({
+          ariaLabel: inside[i] ? `score ${formatNumber(scores[i]!)}` : "masked",
           cell: inside[i] ? [bar(scores[i]!, scale, true), value(scores[i]!)] : noValue(allowed[i]!),
           attributes: { "data-id": `e${i}`, "data-from": `q k${i}` },
         }));
@@ -85,7 +85,7 @@ export function scoreLane(ui: Ui, detail: StepDetail): Lane {
         vector({
           id: `k${position}`,
           symbol: "k",
-          meaning: `key of ${quoted(word)}`,
+          meaning: `key of ${quote(word)}`,
           values: keys[position]!,
         }),
       detail.recomputed.errors.scores !== null && badge(detail.recomputed.errors.scores, ""),
@@ -94,7 +94,7 @@ export function scoreLane(ui: Ui, detail: StepDetail): Lane {
         h(
           "p",
           { class: "badge plain" },
-          `Recomputed from the model's parameters when recorded: largest difference ${difference(recorded)}`,
+          `Recomputed from the model's parameters when recorded: largest difference ${formatDifference(recorded)}`,
         ),
     ],
   };
@@ -116,8 +116,8 @@ export function weightLane(ui: Ui, detail: StepDetail): Lane {
   const shift = detail.edited ? null : shownShift(detail);
   const noun = keyNoun(ui, detail);
   const allScores = Array.from(weights, (_, j) => `e${j}`).join(" ");
-  const rows = rowsOf(ui, detail, (i) => ({
-    ariaLabel: allowed[i] ? `weight ${number(weights[i]!)}` : "masked",
+  const rows = makeRows(ui, detail, (i) => ({
+    ariaLabel: allowed[i] ? `weight ${formatNumber(weights[i]!)}` : "masked",
     cell:
       allowed[i] && (inside[i] || weights[i]! > 0)
         ? [bar(weights[i]!, 1), value(weights[i]!)]
@@ -160,12 +160,16 @@ export function contextLane(ui: Ui, detail: StepDetail): Lane {
   const rows =
     values === null
       ? []
-      : rowsOf(ui, detail, (i) => ({
-          ariaLabel: `${number(weights[i]!)} times ${count(values[i]!.length)} numbers`,
+      : makeRows(ui, detail, (i) => ({
+          ariaLabel: `${formatNumber(weights[i]!)} times ${formatCount(values[i]!.length)} numbers`,
           cell: !allowed[i]
             ? noValue(false)
             : [
-                h("span", { class: isDrawn(i) ? "n times" : "n times light" }, `${number(weights[i]!)} ×`),
+                h(
+                  "span",
+                  { class: isDrawn(i) ? "n times" : "n times light" },
+                  `${formatNumber(weights[i]!)} ×`,
+                ),
                 isDrawn(i)
                   ? barStrip(values[i]!, scale, weights[i]!)
                   : h("span", { class: "blank", "aria-hidden": "true" }),

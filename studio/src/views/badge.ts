@@ -1,15 +1,15 @@
 /** Green or red: whether recomputed numbers agree with the recorded ones. */
 import { isWithinTolerance } from "../check";
-import { h, type Element } from "../dom";
-import { difference } from "../format";
+import { h, type VNode } from "../dom";
+import { formatDifference } from "../format";
 
-export function badge(error: number | null, fallback: string): Element {
+export function badge(error: number | null, fallback: string): VNode {
   if (error === null) return h("p", { class: "badge plain" }, fallback);
   const good = isWithinTolerance(error);
   return h(
     "p",
     { class: good ? "badge good" : "badge bad", "data-v": String(error) },
     h("span", { class: "sign", "aria-hidden": "true" }, good ? "✓" : "✗"),
-    ` recomputed, ${good ? "" : "does not agree: "}largest difference ${difference(error)}`,
+    ` recomputed, ${good ? "" : "does not agree: "}largest difference ${formatDifference(error)}`,
   );
 }

@@ -1,10 +1,10 @@
 /** What-if: the output distribution of a step if one input word had all of the weight, or none. */
-import { h, type Children, type Element } from "../dom";
+import { h, type Children, type VNode } from "../dom";
 import { canvasMatrix } from "../figures/canvas";
 import { bar, list, type Row } from "../figures/list";
 import { MAX_CELLS, matrix, type MatrixFigure } from "../figures/matrix";
 import { cellKey } from "../fold";
-import { number, percent, quoted, tokenText, withoutMarker } from "../format";
+import { formatNumber, formatPercent, quote, tokenText, withoutMarker } from "../format";
 import type { Op } from "../link";
 import { inputNoun, taskWords } from "../nouns";
 import { positionAt, tickAt } from "../timeline";
@@ -35,10 +35,10 @@ export function counterfactuals(ui: Ui): Children {
   const byCell = new Map(
     trace.counterfactuals
       .filter(({ op }) => op === state.op)
-      .map((one) => [cellKey(one.step, one.position), one]),
+      .map((counterfactual) => [cellKey(counterfactual.step, counterfactual.position), counterfactual]),
   );
   const [step, position] = chosenCell(ui, byCell);
-  const figure = figureOf(ui, byCell, step, position);
+  const figure = makeFigure(ui, byCell, step, position);
   const large = figure.rows.length * figure.columns.length > MAX_CELLS;
   const { output } = taskWords(trace);
   const prefix = trace.steps.length > 1 ? "Earlier output words stay the same. " : "";
@@ -49,10 +49,12 @@ export function counterfactuals(ui: Ui): Children {
       h(
         "div",
         { class: "pair", role: "group", "aria-label": "Edit" },
-        OPS.map(([op, label]) => toggleButton(`op-${op}`, label, state.op === op, null, () => ui.go({ op }))),
+        OPS.map(([op, label]) =>
+          toggleButton(`op-${op}`, label, state.op === op, null, () => ui.setState({ op })),
+        ),
       ),
-      toggleButton("numbers", "numbers", state.numbers, "N", (numbers) => ui.go({ numbers })),
-      toggleButton("table", "table", state.table, "T", (on) => ui.go({ table: on })),
+      toggleButton("numbers", "numbers", state.numbers, "N", (numbers) => ui.setState({ numbers })),
+      toggleButton("table", "table", state.table, "T", (on) => ui.setState({ table: on })),
     ),
     h(
       "h2",
@@ -64,7 +66,7 @@ export function counterfactuals(ui: Ui): Children {
     h(
       "p",
       { class: "legend" },
-      `Each number is the total variation distance between the output distributions with and without the edit (0: no change; 1: everything changes). ${prefix}Choose a cell to see the likeliest ${output}s.`,
+      `Each number is the total variation distance between the output distributions with and without the edit (0: no change; 1: everything changes). ${prefix}Choose a cell to see the most likely ${output}s.`,
     ),
     h(
       "div",
@@ -81,15 +83,15 @@ function chosenCell(ui: Ui, byCell: ReadonlyMap<string, Counterfactual>): readon
   const { cell } = ui.state;
   if (cell !== null && byCell.has(cellKey(...cell))) return cell;
   const { step } = positionAt(ui.timeline, ui.state.tick);
-  const ofStep = [...byCell.values()].filter((one) => one.step === step);
+  const ofStep = [...byCell.values()].filter((counterfactual) => counterfactual.step === step);
   const largest = ofStep.reduce<Counterfactual | null>(
-    (best, one) => (best === null || one.tvd > best.tvd ? one : best),
+    (best, next) => (best === null || next.tvd > best.tvd ? next : best),
     null,
   );
   return [step, largest?.position ?? 0];
 }
 
-function figureOf(
+function makeFigure(
   ui: Ui,
   byCell: ReadonlyMap<string, Counterfactual>,
   step: number,
@@ -110,17 +112,17 @@ function figureOf(
     sums: false,
     pick: (row, column) => {
       const { stage } = positionAt(ui.timeline, ui.state.tick);
-      ui.go({ cell: [row, column], tick: tickAt(ui.timeline, row, stage) });
+      ui.setState({ cell: [row, column], tick: tickAt(ui.timeline, row, stage) });
     },
   };
 }
 
-/** The likeliest outputs with and without the edit. */
-function comparison(ui: Ui, edited: Counterfactual | undefined, step: number, position: number): Element {
+/** The most likely outputs with and without the edit. */
+function comparison(ui: Ui, edited: Counterfactual | undefined, step: number, position: number): VNode {
   const { trace, state } = ui;
   const { output } = taskWords(trace);
-  const word = quoted(tokenText(trace.target, step));
-  const input = quoted(tokenText(trace.source, position));
+  const word = quote(tokenText(trace.target, step));
+  const input = quote(tokenText(trace.source, position));
   if (edited === undefined)
     return h("section", { class: "side-panel" }, h("p", { class: "note" }, `${input} is masked.`));
   const original = trace.steps[step]!.top.slice(0, edited.top.length);
@@ -128,8 +130,8 @@ function comparison(ui: Ui, edited: Counterfactual | undefined, step: number, po
   const changes = before !== undefined && after !== undefined && before.text !== after.text;
   const condition = state.op === "onehot" ? `With all weight on ${input}` : `Without weight on ${input}`;
   const outcome = changes
-    ? `the likeliest ${output} would be ${quoted(withoutMarker(after))} instead of ${quoted(withoutMarker(before))}.`
-    : `the likeliest ${output} would still be ${quoted(withoutMarker(after ?? before!))}.`;
+    ? `the most likely ${output} would be ${quote(withoutMarker(after))} instead of ${quote(withoutMarker(before))}.`
+    : `the most likely ${output} would still be ${quote(withoutMarker(after ?? before!))}.`;
   return h(
     "section",
     { class: "side-panel", "aria-live": "polite", "aria-labelledby": "comparison-title" },
@@ -139,8 +141,8 @@ function comparison(ui: Ui, edited: Counterfactual | undefined, step: number, po
       "p",
       { class: "tvd" },
       "Total variation distance: ",
-      h("b", { "data-v": String(edited.tvd), id: "tvd" }, number(edited.tvd)),
-      ` (${percent(edited.tvd)} of the probability moves)`,
+      h("b", { "data-v": String(edited.tvd), id: "tvd" }, formatNumber(edited.tvd)),
+      ` (${formatPercent(edited.tvd)} of the probability moves)`,
     ),
     h(
       "div",
@@ -149,28 +151,28 @@ function comparison(ui: Ui, edited: Counterfactual | undefined, step: number, po
         "div",
         {},
         h("h4", {}, "original"),
-        list(ui, "before", `Likeliest ${output}s, original`, rowsOf(original, original)),
+        list(ui, "before", `Most likely ${output}s, original`, makeRows(original, original)),
       ),
       h(
         "div",
         {},
         h("h4", {}, "edited"),
-        list(ui, "after", `Likeliest ${output}s, edited`, rowsOf(edited.top, original)),
+        list(ui, "after", `Most likely ${output}s, edited`, makeRows(edited.top, original)),
       ),
     ),
   );
 }
 
 /** Candidates with their probabilities; those that are not among the others are marked. */
-function rowsOf(candidates: readonly Candidate[], others: readonly Candidate[]): Row[] {
+function makeRows(candidates: readonly Candidate[], others: readonly Candidate[]): Row[] {
   return candidates.map((candidate) => {
     const p = Math.exp(candidate.logp);
     const isNew = !others.some((other) => other.text === candidate.text);
     return {
       label: withoutMarker(candidate),
-      ariaLabel: `probability ${number(p)}${isNew ? ", new" : ""}`,
+      ariaLabel: `probability ${formatNumber(p)}${isNew ? ", new" : ""}`,
       classes: isNew ? "new" : "",
-      cell: [bar(p, 1), h("span", { class: "n", "data-v": String(p) }, number(p))],
+      cell: [bar(p, 1), h("span", { class: "n", "data-v": String(p) }, formatNumber(p))],
       attributes: { "data-logp": String(candidate.logp) },
     };
   });

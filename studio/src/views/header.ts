@@ -1,14 +1,14 @@
-/** The header: input and output, the model, and whether the numbers hold. */
+/** The header: input and output, the model, and whether the recomputed numbers agree. */
 import { TOLERANCE, isWithinTolerance, largestError, type Errors } from "../check";
-import { h, type Children, type Element } from "../dom";
-import { count, difference } from "../format";
+import { h, type Children, type VNode } from "../dom";
+import { formatCount, formatDifference } from "../format";
 import { taskWords } from "../nouns";
 import type { Checks, Trace } from "../trace";
 import type { Ui } from "../ui";
 
 const MAX_UNSCROLLED_LETTERS = 300; // a longer text scrolls, so it must be reachable by Tab
 
-export function header(ui: Ui): Element {
+export function header(ui: Ui): VNode {
   const { trace } = ui;
   return h(
     "header",
@@ -41,7 +41,7 @@ function text(name: string, value: string): Children {
 function facts(trace: Trace): string[] {
   const { method, beam } = trace.decoding as { method?: string; beam?: number };
   const methods: Record<string, string> = {
-    greedy: taskWords(trace).output === "label" ? "the likeliest label" : "greedy decoding",
+    greedy: taskWords(trace).output === "label" ? "the most likely label" : "greedy decoding",
     beam: beam === undefined ? "beam search" : `beam search, beam size ${beam}`,
     sample: "sampling",
     forced: "forced decoding: the output was given",
@@ -51,7 +51,7 @@ function facts(trace: Trace): string[] {
   return [
     `model ${trace.model.name}`,
     ...(method === undefined ? [] : [methods[method] ?? method]),
-    ...(parameters == null ? [] : [`${count(parameters)} parameters`]),
+    ...(parameters == null ? [] : [`${formatCount(parameters)} parameters`]),
   ];
 }
 
@@ -67,18 +67,18 @@ function editText(edit: Trace["edits"][number]): string {
   return [edit.op, ...parts].join(" ");
 }
 
-function recomputed(trace: Trace, errors: Errors | null): Element {
-  const status = (name: string, ...content: Children[]): Element =>
+function recomputed(trace: Trace, errors: Errors | null): VNode {
+  const status = (name: string, ...content: Children[]): VNode =>
     h("div", { class: `badge ${name}`, id: "recomputed", "data-state": name, role: "status" }, content);
   if (trace.sites.length === 0) return status("plain", "No attention: there are no weights to recompute.");
   if (errors === null) return status("busy", "Recomputing …");
   const largest = largestError(errors);
   if (largest === null) return status("plain", "This trace has nothing to recompute.");
   const parts = [
-    errors.scores !== null && `scores ${difference(errors.scores)}`,
-    errors.weights !== null && `weights from scores ${difference(errors.weights)}`,
-    errors.context !== null && `contexts from weights ${difference(errors.context)}`,
-    errors.rowSum !== null && `sums of weights ${difference(errors.rowSum)}`,
+    errors.scores !== null && `scores ${formatDifference(errors.scores)}`,
+    errors.weights !== null && `weights from scores ${formatDifference(errors.weights)}`,
+    errors.context !== null && `contexts from weights ${formatDifference(errors.context)}`,
+    errors.rowSum !== null && `sums of weights ${formatDifference(errors.rowSum)}`,
   ].filter((part) => part !== false);
   const good = isWithinTolerance(largest);
   return status(
@@ -87,7 +87,7 @@ function recomputed(trace: Trace, errors: Errors | null): Element {
     h(
       "b",
       { "data-v": String(largest) },
-      ` Recomputed on this page, ${good ? "" : "does not agree: "}largest difference ${difference(largest)}`,
+      ` Recomputed on this page, ${good ? "" : "does not agree: "}largest difference ${formatDifference(largest)}`,
     ),
     h("span", { class: "parts" }, ` (${parts.join(", ")})`),
   );
@@ -101,7 +101,7 @@ interface CheckResult {
 
 function checkResults(checks: Checks): CheckResult[] {
   const errors: [keyof Checks, string][] = [
-    ["row_sum", "rows of weights sum to what they should"],
+    ["row_sum", "sums of the rows of weights"],
     ["weights", "weights recomputed from scores"],
     ["context", "contexts recomputed from weights"],
     ["scores", "scores recomputed from the model's parameters"],
@@ -109,14 +109,14 @@ function checkResults(checks: Checks): CheckResult[] {
     ["output", "log-probabilities recomputed from the model's parameters"],
   ];
   const facts: [keyof Checks, string][] = [
-    ["greedy_is_argmax", "every greedy choice is the likeliest word"],
+    ["greedy_is_argmax", "every greedy choice is the most likely word"],
     ["weights_vary", "weights differ between steps"],
   ];
   return [
     ...errors.flatMap(([key, name]): CheckResult[] => {
       const value = checks[key];
       if (typeof value !== "number") return [];
-      return [{ name, result: difference(value), good: value <= TOLERANCE }];
+      return [{ name, result: formatDifference(value), good: value <= TOLERANCE }];
     }),
     ...facts.flatMap(([key, name]): CheckResult[] => {
       const value = checks[key];
@@ -125,7 +125,7 @@ function checkResults(checks: Checks): CheckResult[] {
   ];
 }
 
-function checks(recorded: Checks): Element | null {
+function checks(recorded: Checks): VNode | null {
   const results = checkResults(recorded);
   if (results.length === 0) return null;
   const failed = results.filter(({ good }) => !good).length;

@@ -1,5 +1,5 @@
 /** The help dialog: keyboard shortcuts. */
-import { h, type Element } from "../dom";
+import { h, type VNode } from "../dom";
 
 const KEYS: readonly (readonly [string, string])[] = [
   ["Space", "play or pause (Walk)"],
@@ -16,7 +16,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["?", "this help"],
 ];
 
-export function help(): Element {
+export function help(): VNode {
   return h(
     "dialog",
     { id: "help", "aria-labelledby": "help-title" },

@@ -3,7 +3,7 @@ import { h, type Children } from "../dom";
 import { bar, list, type Row } from "../figures/list";
 import { argmax } from "../detail";
 import { dataTable } from "../figures/table";
-import { count, number, quoted, tokenText } from "../format";
+import { formatCount, formatNumber, quote, tokenText } from "../format";
 import { positionAt, tickAt } from "../timeline";
 import type { SiteRecord } from "../trace";
 import { findSite, stepWeights, type Ui } from "../ui";
@@ -29,13 +29,13 @@ export function history(ui: Ui): Children {
       "div",
       { class: "selects" },
       headSelect(ui, record, true),
-      toggleButton("table", "table", state.table, "T", (on) => ui.go({ table: on })),
+      toggleButton("table", "table", state.table, "T", (on) => ui.setState({ table: on })),
     ),
     h(
       "h2",
       {},
       "History items for ",
-      h("span", { class: "written", dir: "auto" }, quoted(tokenText(trace.target, step))),
+      h("span", { class: "written", dir: "auto" }, quote(tokenText(trace.target, step))),
     ),
     h(
       "p",
@@ -57,7 +57,7 @@ export function history(ui: Ui): Children {
 function stepEffects(ui: Ui, step: number): (number | null)[] {
   const name = ui.trace.attributions["leave-one-out"];
   if (name === undefined) return ui.trace.source.tokens.map(() => null);
-  return Array.from(ui.arrays.row(name, step), (one) => (Number.isNaN(one) ? null : one));
+  return Array.from(ui.arrays.row(name, step), (effect) => (Number.isNaN(effect) ? null : effect));
 }
 
 /** The largest effects first; items without one by weight. */
@@ -75,14 +75,14 @@ function summary(
 ): string {
   const best = order[0];
   if (best === undefined) return "The history is empty.";
-  const name = quoted(tokenText(ui.trace.source, best));
+  const name = quote(tokenText(ui.trace.source, best));
   const effect = effects[best];
   const first =
     effect === null || effect === undefined
-      ? `${name} has the largest weight, ${number(weights[best]!)}.`
-      : `${name} has the largest effect: without it the score would be ${number(Math.abs(effect))} ${effect >= 0 ? "lower" : "higher"}.`;
+      ? `${name} has the largest weight, ${formatNumber(weights[best]!)}.`
+      : `${name} has the largest effect: without it the score would be ${formatNumber(Math.abs(effect))} ${effect >= 0 ? "lower" : "higher"}.`;
   const free = record.mass === "free" ? " The weights need not sum to 1." : "";
-  return `${first}${free} The history has ${count(weights.length)} items; their order does not matter.`;
+  return `${first}${free} The history has ${formatCount(weights.length)} items; their order does not matter.`;
 }
 
 function bars(
@@ -93,14 +93,14 @@ function bars(
   chosen: number,
 ): Children {
   const largest = Math.max(...weights);
-  const scale = Math.max(...effects.map((one) => Math.abs(one ?? 0)));
+  const scale = Math.max(...effects.map((effect) => Math.abs(effect ?? 0)));
   const rows = order.slice(0, MAX_ITEMS).map((i): Row => {
     const effect = effects[i] ?? null;
     return {
       label: tokenText(ui.trace.source, i),
       ariaLabel: null,
       classes: i === chosen ? "chosen" : "",
-      click: () => ui.go({ position: i }),
+      click: () => ui.setState({ position: i }),
       cell: [
         hiddenText("weight"),
         bar(weights[i]!, largest),
@@ -123,7 +123,11 @@ function bars(
     ),
     list(ui, "history", "Items of the history, largest effect first", rows),
     hidden > 0 &&
-      h("p", { class: "letters" }, `${count(hidden)} more items with smaller effects are in the table.`),
+      h(
+        "p",
+        { class: "letters" },
+        `${formatCount(hidden)} more items with smaller effects are in the table.`,
+      ),
   ];
 }
 
@@ -143,15 +147,15 @@ function itemsOf(
   const signed = effects.some((row) => row[chosen] != null);
   const rows = order.map((step) => ({
     label: tokenText(ui.trace.target, step),
-    ariaLabel: `${signed ? "effect" : "weight"} ${number(strength(step))}`,
+    ariaLabel: `${signed ? "effect" : "weight"} ${formatNumber(strength(step))}`,
     cell: [bar(strength(step), scale, signed), value(strength(step))],
-    click: () => ui.go({ tick: tickAt(ui.timeline, step, 1), position: chosen }),
+    click: () => ui.setState({ tick: tickAt(ui.timeline, step, 1), position: chosen }),
   }));
   return [
     h(
       "h3",
       { dir: "auto" },
-      `${signed ? "Effect" : "Weight"} of ${quoted(tokenText(ui.trace.source, chosen))}`,
+      `${signed ? "Effect" : "Weight"} of ${quote(tokenText(ui.trace.source, chosen))}`,
     ),
     list(ui, "affected", "Recommended items, largest effect first", rows),
   ];

@@ -1,12 +1,12 @@
-/** Each tick in one sentence, also for screen readers. */
+/** One sentence about each tick, also for screen readers. */
 import { argmax, type StepDetail } from "../detail";
-import { number, percent, quoted, tokenText } from "../format";
+import { formatNumber, formatPercent, quote, tokenText } from "../format";
 import { inputNoun, taskWords } from "../nouns";
 import type { Ui } from "../ui";
 
 export function narrateStage(ui: Ui, detail: StepDetail): string {
   const { weights, scores, step, keySide, stage, inside } = detail;
-  const word = (i: number): string => quoted(tokenText(keySide, i));
+  const word = (i: number): string => quote(tokenText(keySide, i));
   const top = argmax(weights);
   const [key, keys] =
     detail.record.key_side === "target" ? ["output position", "output positions"] : inputNoun(ui.trace);
@@ -14,12 +14,12 @@ export function narrateStage(ui: Ui, detail: StepDetail): string {
     case 0: {
       if (scores === null) return "This trace does not have the scores.";
       const best = argmax(Array.from(scores, (score, i) => (inside[i] ? score : -Infinity)));
-      return `Every ${key} gets a score for how well it matches the query; ${word(best)} has the highest, ${number(scores[best]!)}.`;
+      return `Every ${key} gets a score for how well it matches the query; ${word(best)} has the highest, ${formatNumber(scores[best]!)}.`;
     }
     case 1:
       return detail.edited
-        ? `These weights were edited; ${word(top)} has ${percent(weights[top]!)}.`
-        : `Scores become weights; ${word(top)} gets ${percent(weights[top]!)}.`;
+        ? `These weights were edited; ${word(top)} has ${formatPercent(weights[top]!)}.`
+        : `Scores become weights; ${word(top)} gets ${formatPercent(weights[top]!)}.`;
     case 2:
       return `The context is the sum of the values of all ${keys} times their weights, mostly that of ${word(top)}.`;
     case 3:
@@ -31,14 +31,14 @@ export function narrateStage(ui: Ui, detail: StepDetail): string {
 
 export function narrateOutput(ui: Ui, step: number): string {
   const stepRecord = ui.trace.steps[step]!;
-  const word = quoted(tokenText(ui.trace.target, step));
+  const word = quote(tokenText(ui.trace.target, step));
   const { output } = taskWords(ui.trace);
-  const probability = percent(Math.exp(stepRecord.logp));
+  const probability = formatPercent(Math.exp(stepRecord.logp));
   if (output === "item") return `${word} has a probability of ${probability}.`;
   if (stepRecord.top.length === 0) return `${word} is generated; the trace does not have other candidates.`;
   const rank =
     stepRecord.rank == null || stepRecord.rank === 0
-      ? `the likeliest ${output}`
+      ? `the most likely ${output}`
       : `number ${stepRecord.rank + 1} by probability`;
   const verb = stepRecord.forced ? "was forced" : output === "label" ? "is the prediction" : "is generated";
   return `${word} ${verb}: ${rank}, with a probability of ${probability}.`;

@@ -4,7 +4,7 @@ import type { StepDetail } from "../detail";
 import { h, type Children } from "../dom";
 import { bar, list, type Row } from "../figures/list";
 import { vector } from "../figures/vector";
-import { capitalized, number, percent, tokenText, withoutMarker } from "../format";
+import { capitalize, formatNumber, formatPercent, tokenText, withoutMarker } from "../format";
 import { taskWords } from "../nouns";
 import {
   featureRules,
@@ -36,7 +36,7 @@ const DEFAULT_READ_OUT: ReadOut = {
   resized: false,
 };
 
-function readOutOf({ trace }: Ui, { record }: StepDetail): ReadOut {
+function readOutSettings({ trace }: Ui, { record }: StepDetail): ReadOut {
   const { task } = trace.model;
   if (task === "recommend" || task === "classify") {
     const { form } = section(trace, "classifier") as { form?: string };
@@ -69,9 +69,11 @@ export function featureLane(ui: Ui, detail: StepDetail): Lane {
 /** A recommender's: the dot product of the item and the context. */
 function itemScoreLane(ui: Ui, detail: StepDetail): Lane {
   const { query, context, stepRecord } = detail;
-  const { rules, meaning } = featureRules(readOutOf(ui, detail));
+  const { rules, meaning } = featureRules(readOutSettings(ui, detail));
   const complete = query !== null && context !== null && query.length === context.length;
-  const product = complete ? Array.from(query).reduce((sum, one, i) => sum + one * context[i]!, 0) : 0;
+  const product = complete
+    ? Array.from(query).reduce((sum, element, i) => sum + element * context[i]!, 0)
+    : 0;
   return {
     title: "Compare",
     summary: taskWords(ui.trace).combine,
@@ -91,7 +93,7 @@ function itemScoreLane(ui: Ui, detail: StepDetail): Lane {
 
 function combineLane(ui: Ui, detail: StepDetail): Lane {
   const { trace, arrays } = ui;
-  const readOut = readOutOf(ui, detail);
+  const readOut = readOutSettings(ui, detail);
   const { rules, meaning } = featureRules(readOut);
   const { intermediates } = trace;
   const parts = Object.entries(intermediates).filter(([name]) => name in INTERMEDIATES);
@@ -135,7 +137,7 @@ function copyNote(gate: number): Children {
     "p",
     { class: "letters" },
     "Copying: ",
-    value(share, percent(share)),
+    value(share, formatPercent(share)),
     " of the probability is distributed over input words by the weights of “copy”.",
   );
 }
@@ -151,7 +153,7 @@ function itemLane(ui: Ui, step: number): Lane {
     const p = Math.exp(stepRecord.logp);
     return {
       label: tokenText(ui.trace.target, i),
-      ariaLabel: `probability ${number(p)}`,
+      ariaLabel: `probability ${formatNumber(p)}`,
       classes: i === step ? "chosen" : "",
       cell: [bar(p, 1), value(p)],
       attributes: { "data-id": `p${i}`, "data-from": "features", "data-logp": String(stepRecord.logp) },
@@ -173,17 +175,17 @@ function candidateLane(ui: Ui, step: number): Lane {
   const token = ui.trace.target.tokens[step]!;
   const isOutput = (candidate: { id?: number | null; text: string }): boolean =>
     token.id == null ? candidate.text === token.text : candidate.id === token.id;
-  const likeliest = stepRecord.top.slice(0, N_CANDIDATES);
-  const missing = likeliest.length > 0 && !likeliest.some(isOutput);
+  const mostLikely = stepRecord.top.slice(0, N_CANDIDATES);
+  const missing = mostLikely.length > 0 && !mostLikely.some(isOutput);
   const candidates = [
-    ...likeliest,
+    ...mostLikely,
     ...(missing ? [{ id: token.id ?? null, text: token.text, logp: stepRecord.logp }] : []),
   ];
   const rows = candidates.map((candidate, i): Row => {
     const p = Math.exp(candidate.logp);
     return {
       label: withoutMarker(candidate),
-      ariaLabel: `probability ${number(p)}${isOutput(candidate) ? ", generated" : ""}`,
+      ariaLabel: `probability ${formatNumber(p)}${isOutput(candidate) ? ", generated" : ""}`,
       classes: isOutput(candidate) ? "chosen" : "",
       cell: [bar(p, 1), value(p)],
       attributes: { "data-id": `p${i}`, "data-from": "features", "data-logp": String(candidate.logp) },
@@ -191,21 +193,21 @@ function candidateLane(ui: Ui, step: number): Lane {
   });
   const rest = Math.max(0, 1 - candidates.reduce((sum, candidate) => sum + Math.exp(candidate.logp), 0));
   return {
-    title: capitalized(output),
+    title: capitalize(output),
     summary: choose,
     rules: [wordRule(), h("p", { class: "letters" }, `O, with one row per ${output}, and b are learned.`)],
     numbers: stepRecord.top.length > 0 && wordNumbers(tokenText(ui.trace.target, step), stepRecord.logp),
     body:
       rows.length === 0
-        ? h("p", { class: "note" }, `This trace does not have the likeliest ${output}s.`)
-        : list(ui, "words", `Likeliest ${output}s`, rows),
+        ? h("p", { class: "note" }, `This trace does not have the most likely ${output}s.`)
+        : list(ui, "words", `Most likely ${output}s`, rows),
     footer: rows.length > 0 && [
-      h("p", { class: "sum" }, `all other ${output}s together ${number(rest)}`),
+      h("p", { class: "sum" }, `all other ${output}s together ${formatNumber(rest)}`),
       stepRecord.entropy != null &&
         h(
           "p",
           { class: "letters" },
-          `Perplexity of this distribution: ${number(Math.exp(stepRecord.entropy), 1)}.`,
+          `Perplexity of this distribution: ${formatNumber(Math.exp(stepRecord.entropy), 1)}.`,
         ),
       stepRecord.forced && h("p", { class: "badge plain" }, `This ${output} was forced, not chosen.`),
     ],

@@ -1,9 +1,9 @@
 /** Photo: the image, bright where each word attends, and the words that attend to a region. */
-import { h, type Children, type Element } from "../dom";
+import { h, type Children, type VNode } from "../dom";
 import { bar, list } from "../figures/list";
 import { dataTable } from "../figures/table";
 import { argmax } from "../detail";
-import { number, percent, quoted, tokenText } from "../format";
+import { formatNumber, formatPercent, quote, tokenText } from "../format";
 import { positionAt, tickAt } from "../timeline";
 import type { SourceImage } from "../trace";
 import { findSite, stepWeights, type Ui } from "../ui";
@@ -33,13 +33,13 @@ export function photo(ui: Ui): Children {
         record,
       ),
       headSelect(ui, record, true),
-      toggleButton("table", "table", state.table, "T", (on) => ui.go({ table: on })),
+      toggleButton("table", "table", state.table, "T", (on) => ui.setState({ table: on })),
     ),
     h(
       "h2",
       {},
       "Attention for ",
-      h("span", { class: "written", dir: "auto" }, quoted(tokenText(trace.target, step))),
+      h("span", { class: "written", dir: "auto" }, quote(tokenText(trace.target, step))),
     ),
     h(
       "p",
@@ -69,22 +69,22 @@ function summary(
 ): string {
   const row = weights[step]!;
   const best = argmax(row);
-  const word = quoted(tokenText(ui.trace.target, step));
+  const word = quote(tokenText(ui.trace.target, step));
   const selected =
     chosen === best
       ? ""
-      : ` The selected region (${regionLabel(image, chosen)}) has ${percent(row[chosen]!)}.`;
-  return `For ${word} the largest weight is that of ${regionLabel(image, best)}: ${percent(row[best]!)}. The grid is the model's, ${image.grid[0]} by ${image.grid[1]}, without smoothing.${selected}`;
+      : ` The selected region (${regionLabel(image, chosen)}) has ${formatPercent(row[chosen]!)}.`;
+  return `For ${word} the largest weight is that of ${regionLabel(image, best)}: ${formatPercent(row[best]!)}. The grid is the model's, ${image.grid[0]} by ${image.grid[1]}, without smoothing.${selected}`;
 }
 
-function imageGrid(ui: Ui, image: SourceImage, weights: readonly number[], chosen: number): Element {
+function imageGrid(ui: Ui, image: SourceImage, weights: readonly number[], chosen: number): VNode {
   const [rows, columns] = image.grid;
   const [width, height] = [IMAGE_WIDTH, (IMAGE_WIDTH * image.height) / image.width];
   const [cellWidth, cellHeight] = [width / columns, height / rows];
   const largest = Math.max(...weights) || 1;
   const [row, column] = ui.focused("photo");
-  ui.onPick("photo", (r, c) => ui.go({ position: r * columns + c }));
-  const cell = (r: number, c: number): Element => {
+  ui.onPick("photo", (r, c) => ui.setState({ position: r * columns + c }));
+  const cell = (r: number, c: number): VNode => {
     const region = r * columns + c;
     const weight = weights[region]!;
     const box = { x: c * cellWidth, y: r * cellHeight, width: cellWidth, height: cellHeight };
@@ -98,7 +98,7 @@ function imageGrid(ui: Ui, image: SourceImage, weights: readonly number[], chose
         "data-c": c,
         "data-v": String(weight),
         "aria-selected": String(region === chosen),
-        "aria-label": `${regionLabel(image, region)}: weight ${number(weight)}`,
+        "aria-label": `${regionLabel(image, region)}: weight ${formatNumber(weight)}`,
       },
       h("rect", { class: "shadow", ...box, "fill-opacity": (MAX_SHADE * (1 - weight / largest)).toFixed(4) }),
       h("rect", { class: "focus", ...box }),
@@ -139,12 +139,16 @@ function wordsOfRegion(ui: Ui, image: SourceImage, weights: readonly number[][],
   const order = weights.map((_, step) => step).sort((a, b) => weights[b]![chosen]! - weights[a]![chosen]!);
   const rows = order.map((step) => ({
     label: tokenText(ui.trace.target, step),
-    ariaLabel: `weight ${number(weights[step]![chosen]!)}`,
+    ariaLabel: `weight ${formatNumber(weights[step]![chosen]!)}`,
     cell: [
       bar(weights[step]![chosen]!, weights[order[0]!]![chosen]!),
-      h("span", { class: "n", "data-v": String(weights[step]![chosen]!) }, number(weights[step]![chosen]!)),
+      h(
+        "span",
+        { class: "n", "data-v": String(weights[step]![chosen]!) },
+        formatNumber(weights[step]![chosen]!),
+      ),
     ],
-    click: () => ui.go({ tick: tickAt(ui.timeline, step, 1), position: chosen }),
+    click: () => ui.setState({ tick: tickAt(ui.timeline, step, 1), position: chosen }),
   }));
   return [
     h("h3", {}, `Words that attend to this region (${regionLabel(image, chosen)})`),

@@ -1,9 +1,9 @@
 /** Playback: buttons, speed, and a timeline with a mark per output word. */
-import { h, type Element } from "../dom";
+import { h, type VNode } from "../dom";
 import { tokenText } from "../format";
 import { SPEEDS, STAGES, clampTick, lastTick, moveSteps, positionAt, tickAt } from "../timeline";
 import type { Ui } from "../ui";
-import { labelledSelect } from "./selects";
+import { labeledSelect } from "./selects";
 
 const ICONS = {
   "word-back": "M3 3h2v10H3zM13 3v10L6 8z",
@@ -15,13 +15,13 @@ const ICONS = {
 } as const;
 type Icon = keyof typeof ICONS;
 
-const icon = (name: Icon): Element =>
+const icon = (name: Icon): VNode =>
   h("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, h("path", { d: ICONS[name] }));
 
-export function playback(ui: Ui): Element {
+export function playback(ui: Ui): VNode {
   const { tick, speed } = ui.state;
   const end = lastTick(ui.timeline);
-  const to = (next: number) => () => ui.go({ tick: clampTick(ui.timeline, next) });
+  const to = (next: number) => () => ui.setState({ tick: clampTick(ui.timeline, next) });
   const button = (
     id: string,
     label: string,
@@ -29,7 +29,7 @@ export function playback(ui: Ui): Element {
     keys: string,
     action: () => void,
     disabled = false,
-  ): Element =>
+  ): VNode =>
     h(
       "button",
       { id, type: "button", "aria-label": label, title: `${label} (${keys})`, disabled, onclick: action },
@@ -62,19 +62,19 @@ export function playback(ui: Ui): Element {
         to(moveSteps(ui.timeline, tick, 1)),
         tick === end,
       ),
-      labelledSelect(
+      labeledSelect(
         "speed",
         "Speed",
         String(speed),
         SPEEDS.map((one) => [String(one), `${one}×`] as const),
-        (value) => ui.go({ speed: Number(value) }),
+        (value) => ui.setState({ speed: Number(value) }),
       ),
     ),
     timeline(ui),
   );
 }
 
-function timeline(ui: Ui): Element {
+function timeline(ui: Ui): VNode {
   const { steps, stages } = ui.timeline;
   const { step, stage } = positionAt(ui.timeline, ui.state.tick);
   const words = Array.from({ length: steps }, (_, t) => tokenText(ui.trace.target, t));
@@ -94,7 +94,7 @@ function timeline(ui: Ui): Element {
         "aria-label": "Step",
         "aria-valuetext": `word ${step + 1} of ${steps}, ${words[step]}${stages > 1 ? `, ${STAGES[stage]}` : ""}`,
         oninput: (event: Event) =>
-          ui.go({ tick: clampTick(ui.timeline, Number((event.target as HTMLInputElement).value)) }),
+          ui.setState({ tick: clampTick(ui.timeline, Number((event.target as HTMLInputElement).value)) }),
       }),
       h(
         "ol",
@@ -111,7 +111,7 @@ function timeline(ui: Ui): Element {
                 title: word,
                 dir: "auto",
                 "aria-current": t === step ? "step" : null,
-                onclick: () => ui.go({ tick: tickAt(ui.timeline, t, stage) }),
+                onclick: () => ui.setState({ tick: tickAt(ui.timeline, t, stage) }),
               },
               word,
             ),

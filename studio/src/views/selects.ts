@@ -1,17 +1,17 @@
 /** Small controls that several views share. */
-import { h, type Children, type Element } from "../dom";
+import { h, type Children, type VNode } from "../dom";
 import { tokenText } from "../format";
 import { tickAt } from "../timeline";
 import type { SiteRecord } from "../trace";
 import { validHead, type Ui } from "../ui";
 
-export function labelledSelect(
+export function labeledSelect(
   id: string,
   label: string,
   value: string,
   options: readonly (readonly [string, string])[],
   onChange: (value: string) => void,
-): Element {
+): VNode {
   return h(
     "label",
     { class: "select", for: id },
@@ -30,7 +30,7 @@ export function toggleButton(
   on: boolean,
   key: string | null,
   onChange: (on: boolean) => void,
-): Element {
+): VNode {
   return h(
     "button",
     {
@@ -47,7 +47,7 @@ export function toggleButton(
 }
 
 /** One button per output token. */
-export function stepButtons(ui: Ui, step: number, title: string): Element {
+export function stepButtons(ui: Ui, step: number, title: string): VNode {
   return h(
     "div",
     { class: "step-buttons", role: "group", "aria-label": title },
@@ -59,7 +59,7 @@ export function stepButtons(ui: Ui, step: number, title: string): Element {
           "aria-pressed": String(i === step),
           "data-step": i,
           dir: "auto",
-          onclick: () => ui.go({ tick: tickAt(ui.timeline, i, 1) }),
+          onclick: () => ui.setState({ tick: tickAt(ui.timeline, i, 1) }),
         },
         tokenText(ui.trace.target, i),
       ),
@@ -86,12 +86,12 @@ export function siteLabel(record: SiteRecord): string {
 
 export function siteSelect(ui: Ui, sites: readonly SiteRecord[], record: SiteRecord): Children {
   if (sites.length < 2) return null;
-  return labelledSelect(
+  return labeledSelect(
     "site",
     "Site",
     record.site,
-    sites.map((one) => [one.site, siteLabel(one)] as const),
-    (site) => ui.go({ site, position: null }),
+    sites.map((site) => [site.site, siteLabel(site)] as const),
+    (site) => ui.setState({ site, position: null }),
   );
 }
 
@@ -105,7 +105,7 @@ export function headSelect(ui: Ui, record: SiteRecord, mean: boolean): Children 
   const options = mean ? [["mean", "mean of all heads"] as const, ...heads] : heads;
   const head = validHead(record, ui.state.head);
   const value = head === null ? (mean ? "mean" : "0") : String(head);
-  return labelledSelect("head", "Head", value, options, (chosen) =>
-    ui.go({ head: chosen === "mean" ? null : Number(chosen), position: null }),
+  return labeledSelect("head", "Head", value, options, (chosen) =>
+    ui.setState({ head: chosen === "mean" ? null : Number(chosen), position: null }),
   );
 }

@@ -2,13 +2,13 @@
 import type { StepDetail } from "../detail";
 import type { Children } from "../dom";
 import { dataTable } from "../figures/table";
-import { quoted, tokenText, withoutMarker } from "../format";
+import { quote, tokenText, withoutMarker } from "../format";
 import { siteNouns, taskWords } from "../nouns";
 import type { Ui } from "../ui";
 
 export function stepTables(ui: Ui, detail: StepDetail): Children {
   const { scores, weights, recomputed, allowed, keySide, step } = detail;
-  const word = quoted(tokenText(ui.trace.target, step));
+  const word = quote(tokenText(ui.trace.target, step));
   const attention = dataTable({
     caption: `Scores and weights of ${word}`,
     corner: siteNouns(ui.trace, detail.record).key[0],
@@ -30,7 +30,7 @@ export function outputTable(ui: Ui, step: number): Children {
   if (top.length === 0) return null;
   const { output } = taskWords(ui.trace);
   return dataTable({
-    caption: `Likeliest ${output}s at step ${step + 1}`,
+    caption: `Most likely ${output}s at step ${step + 1}`,
     corner: output,
     columns: ["probability", "log-probability"],
     rows: top.map((candidate) => ({
@@ -42,7 +42,7 @@ export function outputTable(ui: Ui, step: number): Children {
 
 function vectorTable(ui: Ui, detail: StepDetail, word: string): Children {
   const { query, keys, values, context, position, step, keySide, recomputed } = detail;
-  const key = quoted(tokenText(keySide, position));
+  const key = quote(tokenText(keySide, position));
   const all: [string, ArrayLike<number> | null][] = [
     ["q, query", query],
     [`k of ${key}`, keys?.[position] ?? null],

@@ -1,7 +1,7 @@
 /** Walk: one output word at a time, from scores to the word, with the numbers of the trace. */
 import { stepDetail } from "../detail";
-import { h, type Children, type Element } from "../dom";
-import { capitalized, quoted, tokenText } from "../format";
+import { h, type Children, type VNode } from "../dom";
+import { capitalize, quote, tokenText } from "../format";
 import { taskWords } from "../nouns";
 import { STAGES, positionAt, tickAt } from "../timeline";
 import { findWalkableSite, validHead, walkableSites, type Ui } from "../ui";
@@ -19,8 +19,8 @@ export function walk(ui: Ui): Children {
   const heading = h(
     "h2",
     { class: "word-heading" },
-    `${capitalized(taskWords(ui.trace).output)} ${step + 1} of ${ui.timeline.steps}: `,
-    h("span", { class: "written", dir: "auto" }, quoted(word)),
+    `${capitalize(taskWords(ui.trace).output)} ${step + 1} of ${ui.timeline.steps}: `,
+    h("span", { class: "written", dir: "auto" }, quote(word)),
   );
   if (record === null) {
     return [
@@ -28,8 +28,8 @@ export function walk(ui: Ui): Children {
         "p",
         { class: "note" },
         ui.trace.sites.length > 0
-          ? "No site of this trace has one query per output word; Alignment shows its sites. Here are the output words and their likeliest alternatives."
-          : "This model has no attention over its input. Here are the output words and their likeliest alternatives.",
+          ? "No site of this trace has one query per output word; Alignment shows its sites. Here are the output words and their most likely alternatives."
+          : "This model has no attention over its input. Here are the output words and their most likely alternatives.",
       ),
       playback(ui),
       heading,
@@ -66,7 +66,7 @@ export function walk(ui: Ui): Children {
   ];
 }
 
-const narration = (text: string): Element =>
+const narration = (text: string): VNode =>
   h("p", { class: "narration", id: "narration", "aria-live": "polite" }, text);
 
 function laneSection(
@@ -74,7 +74,7 @@ function laneSection(
   { title, summary, rules, numbers, body, footer }: Lane,
   index: number,
   stage: number,
-): Element {
+): VNode {
   const when = index < stage ? "done" : index === stage ? "current" : "ahead";
   const tick = tickAt(ui.timeline, positionAt(ui.timeline, ui.state.tick).step, index);
   return h(
@@ -87,7 +87,7 @@ function laneSection(
         "button",
         {
           type: "button",
-          onclick: () => ui.go({ tick }),
+          onclick: () => ui.setState({ tick }),
           "aria-current": when === "current" ? "step" : null,
         },
         h("span", { class: "digit" }, String(index + 1)),

@@ -30,8 +30,8 @@ class Checks(Record):
     """Largest absolute differences between recorded and recomputed numbers; None: not recomputed.
 
     `row_sum`, `weights` and `context` need the trace alone; `scores`, `features` and `output` (log-probabilities)
-    need the model's parameters. `greedy_is_argmax`: each greedy choice is the likeliest token. `weights_vary`: not
-    all steps attend alike.
+    need the model's parameters. `greedy_is_argmax`: each greedy choice is the most likely token. `weights_vary`: the
+    weights differ between steps.
     """
 
     row_sum: float | None = None

@@ -29,7 +29,7 @@ class Step(Record):
 
 
 class BeamNode(Record):
-    """A hypothesis of a beam search: its parent's (-1: the empty one) and one more token."""
+    """A hypothesis of a beam search: that of its parent node (-1: the empty hypothesis), and one more token."""
 
     id: int
     parent: int
