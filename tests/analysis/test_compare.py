@@ -101,7 +101,7 @@ def test_parallel_trainings_give_the_results_of_sequential_ones(recipe: Path, tm
         tables.append([(row["name"], row["metrics"], row["steps"]) for row in rows])
     assert tables[0] == tables[1]
     wrong = refused(*command, "--budget", "2s", "--jobs", "2", "--out", tmp_path / "d")
-    assert "parallel trainings share the cores, so time is no equal budget; give steps" in wrong
+    assert "parallel runs share the CPU cores, so give the budget in steps" in wrong
 
 
 def test_a_time_budget_limits_every_training(recipe: Path, tmp_path: Path) -> None:

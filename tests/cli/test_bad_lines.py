@@ -46,7 +46,7 @@ def test_a_too_long_line_is_cut_with_a_warning_and_all_other_lines_are_answered(
     assert (len(lines), lines[::2]) == (3, short)
     (warning,) = done.stderr.splitlines()
     assert warning.startswith('warning: line 2 ("the the the')
-    assert "has 100,000 tokens, more than the 1,000 that are read: cut to the first 1,000" in warning
+    assert "has 100,000 tokens, but the model reads at most 1,000: cut to the first 1,000" in warning
     record = json.loads(here(*translate, "--json", stdin=LONG).stdout)
     assert len(record["tokens"]) == len(record["outputs"][0]["alignment"][0]) == 1_001
 

@@ -19,13 +19,13 @@ pytestmark = pytest.mark.usefixtures("as_users_run")
 PARTS = ("model.json", "model.safetensors", "recipe.toml", "source.tokenizer.json", "target.tokenizer.json")
 MESSAGES = {
     "missing": {
-        "model.json": "not a finished model (it has no model.json)",
+        "model.json": "not a finished model: model.json is missing",
         **{name: f"incomplete: {name} is missing; copy the folder again" for name in PARTS[1:]},
     },
     "damaged": {
-        "model.json": "model.json: damaged: not the card of a model; copy the folder again",
-        "model.safetensors": "model.safetensors: damaged, or of another recipe: ",
-        "recipe.toml": "its recipe cannot be used by this heedful",
+        "model.json": "model.json: damaged: not a model card; copy the folder again",
+        "model.safetensors": "model.safetensors: damaged, or does not match its recipe: ",
+        "recipe.toml": "this version of heedful cannot use its recipe",
         "source.tokenizer.json": "source.tokenizer.json: not a tokenizer",
         "target.tokenizer.json": "target.tokenizer.json: not a tokenizer",
     },
@@ -73,7 +73,7 @@ def test_a_folder_without_a_model_is_refused(tmp_path: Path, trained: Path) -> N
     (tmp_path / "file").write_text("notes of the user")
     cases = {
         "none": "no such model folder",
-        "empty": "it has no model.json",
+        "empty": "model.json is missing",
         "file": "is a file; a model",
     }
     before = contents(tmp_path)
@@ -87,12 +87,12 @@ def test_a_model_of_a_newer_format_is_refused(model: Path) -> None:
     card = json.loads((model / "model.json").read_text())
     (model / "model.json").write_text(json.dumps({**card, "format": 99}))
     error = refused("translate", "-m", model, stdin="the a\n")
-    assert "model.json: format 99, but this heedful reads formats 1 to 2; update heedful" in error
+    assert "model.json: format 99, but this version of heedful reads formats 1 to 2; update heedful" in error
     (model / "model.json").write_text(json.dumps(card))
     text = (model / "recipe.toml").read_text()
     (model / "recipe.toml").write_text(text.replace("[training]", "[training]\nwarp = 9"))
     error = complaint("translate", "-m", model, stdin="the a\n")
-    assert "its recipe cannot be used by this heedful" in error
+    assert "this version of heedful cannot use its recipe" in error
     assert "warp: no such setting" in error
     (model / "recipe.toml").write_text(text.replace("hidden = 4", "hidden = 5", 1))
     assert "size mismatch for" in complaint("translate", "-m", model, stdin="the a\n")
@@ -103,8 +103,8 @@ def test_models_of_different_tasks_or_vocabularies_form_no_ensemble(model: Path,
     text = (model / "recipe.toml").read_text()
     (model / "recipe.toml").write_text(text.replace('kind = "translate"', 'kind = "reply"'))
     error = complaint(*ensemble, stdin="the a\n")
-    assert "were trained for different tasks (translate, reply): no ensemble is possible" in error
-    assert "is a model for reply; use heedful reply" in complaint("translate", "-m", model, stdin="the a\n")
+    assert "were trained for different tasks (translate, reply) and cannot form an ensemble" in error
+    assert "was trained for reply; use heedful reply" in complaint("translate", "-m", model, stdin="the a\n")
     (model / "recipe.toml").write_text(text)
     names = (model / "source.tokenizer.json").read_text()
     (model / "source.tokenizer.json").write_text(names.replace('"falls"', '"sings"'))
@@ -117,7 +117,7 @@ def test_training_into_a_damaged_folder_is_refused(corpus: Path) -> None:
     (corpus / "out" / "source.tokenizer.json").write_text("{")
     before = contents(corpus)
     assert "source.tokenizer.json: not a tokenizer" in complaint(*train)
-    assert "its training is not finished: heedful train resumes it" in complaint(
+    assert "training is not finished; resume it with heedful train" in complaint(
         "translate", "-m", corpus / "out", stdin="the a\n"
     )
     (corpus / "out" / "recipe.toml").write_text("[")

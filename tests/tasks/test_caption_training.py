@@ -96,11 +96,11 @@ def test_a_backbone_is_trained_with_its_captioner(tmp_path: Path) -> None:
         features.extract([ImageFile(image)])
     assert not torch.equal(frozen.load([ImageFile(image)]), tuned.load([ImageFile(image)]))
     both = ("evaluate", "-m", tmp_path / "frozen", "-m", tmp_path / "tuned")
-    assert "have different backbones: no ensemble is possible" in complaint(*both)
+    assert "have different backbones and cannot form an ensemble" in complaint(*both)
     train = ("train", recipe, "--out", tmp_path / "x")
     error = complaint(*train, tune[0], "data.images.backbone=toy_backbones:Patches")
     assert "toy_backbones:Patches cannot be trained" in error
-    assert "frozen has another shape" in complaint(*train, *tune, "model.decoder.hidden=10")
+    assert "frozen has a different shape" in complaint(*train, *tune, "model.decoder.hidden=10")
 
 
 def test_gradients_flow_into_the_backbone(tmp_path: Path) -> None:

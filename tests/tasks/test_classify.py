@@ -73,7 +73,7 @@ def test_a_label_outside_the_training_data_is_an_error_of_the_model(model: Path,
     assert report["confusion"]["labels"] == ["negative", "positive", "sour"]
     assert report["against"]["comparison"]["difference"] == 0.0
     assert "a classifier generates no text" in complaint(*words, "--beam", "3")
-    assert '"bleu": is no metric of labels; known: accuracy' in complaint(*words, "--metric", "bleu")
+    assert '"bleu": not a metric for classification; known: accuracy' in complaint(*words, "--metric", "bleu")
 
 
 def test_a_trace_is_replayed_and_drawn(model: Path, tmp_path: Path) -> None:

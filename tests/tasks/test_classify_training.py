@@ -131,7 +131,7 @@ def test_the_encoder_is_initialized_from_another_classifier(tmp_path: Path) -> N
             assert torch.allclose(actual[name], expected[name], atol=1e-6), name
     rows = [loaded.assets.source.encode("soup")[0] for loaded in (second, first)]
     assert torch.allclose(actual["embedding.weight"][rows[0]], expected["embedding.weight"][rows[1]], atol=1e-6)
-    with pytest.raises(ModelError, match=r"has another shape:\n  - model.encoder.hidden: 4 -> 5"):
+    with pytest.raises(ModelError, match=r"has a different shape:\n  - model.encoder.hidden: 4 -> 5"):
         trained(tmp_path, *frozen, "model.encoder.hidden=5", out="o", **files)
     with pytest.raises(DataError, match="does not exist"):
         trained(tmp_path, "training.init_from=none", out="o")
@@ -190,11 +190,11 @@ def test_texts_too_long_for_a_teacher_are_truncated(tmp_path: Path) -> None:
 def test_teachers_with_other_labels_are_refused(tmp_path: Path) -> None:
     trained(tmp_path, out="a", train="good\t5\nbad\t1\n", valid="good\t5\n")
     error = refused(tmp_path, 'training.teachers=["a"]')
-    assert "has other labels (only there: 1, 5; only here: neg, pos)" in error
+    assert "has different labels (only in the teacher: 1, 5; only in the training data: neg, pos)" in error
     many = "".join(f"text {n}\tlabel{n}\n" * 3 for n in range(8))
     trained(tmp_path, out="b", train=many, valid="text\tlabel1\n")
     error = refused(tmp_path, 'training.teachers=["b"]', train=many[:-42], valid="text\tlabel1\n")
-    assert "has other labels (only there: label7)" in error
+    assert "has different labels (only in the teacher: label7)" in error
     unfinished = tmp_path / "c"
     unfinished.mkdir()
     assert f"training.teachers: {unfinished}: not a finished model" in refused(tmp_path, 'training.teachers=["c"]')

@@ -120,7 +120,7 @@ def test_unknown_words_have_no_bits_per_character(models: dict[str, Path], tmp_p
 def test_requests_that_do_not_fit_a_language_model_are_refused(models: dict[str, Path], tmp_path: Path) -> None:
     one, both = ("-m", models["lstm"]), ("-m", models["lstm"], "-m", models["lstmn"])
     assert 'did you mean "perplexity"?' in complaint("evaluate", *one, "--metric", "perplexty")
-    assert "have no ensembles: give one model, got 2" in complaint("evaluate", *both)
+    assert "is not supported: give one model, got 2" in complaint("evaluate", *both)
     assert "scores text and generates none" in complaint("evaluate", *one, "--beam", "3")
     assert 'names no "tset" data' in complaint("evaluate", *one, "--split", "tset")
     assert "was trained to read" in complaint("bench", *one)
@@ -180,10 +180,10 @@ def test_unknown_words_and_long_lines_are_read_with_a_warning(models: dict[str, 
     assert "zebras (unknown)" in done.stdout
     long = " ".join(["the"] * 1001)
     done = here("read", long, "-m", models["lstmn"], "--json")
-    assert "has 1,001 tokens, more than the 1,000 that are read: cut to the first 1,000" in done.stderr
+    assert "has 1,001 tokens, but the model reads at most 1,000: cut to the first 1,000" in done.stderr
     assert len(json.loads(done.stdout)["words"]) == 1001, "the end is a word too"
     error = complaint("read", long, "-m", models["lstmn"], "--on-too-long", "error")
-    assert "has 1,001 tokens, more than the 1,000 that are read" in error
+    assert "has 1,001 tokens, but the model reads at most 1,000" in error
 
 
 def test_bad_requests_to_read_are_refused(models: dict[str, Path], tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_bad_requests_to_read_are_refused(models: dict[str, Path], tmp_path: Pat
         assert "the sentence is empty" in complaint("read", text, *model)
     assert "there is no such file" in complaint("read", tmp_path / "none.txt", *model)
     assert 'did you mean "matrix"?' in complaint("read", SENTENCE, *model, "--view", "matrx")
-    assert "use one of them" in complaint("read", SENTENCE, *model, "-o", out, "--json")
+    assert "cannot be combined" in complaint("read", SENTENCE, *model, "-o", out, "--json")
     assert "-o takes one sentence, got 2" in complaint("read", "a", "b", *model, "-o", out)
     assert not out.exists()
 

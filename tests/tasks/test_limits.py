@@ -17,13 +17,13 @@ def test_long_lines_are_cut_with_a_warning_and_others_stay() -> None:
     messages: list[str] = []
     lines = ["a b", "a b c d e f", "", "h g"]
     assert limit_lines(lines, TOKENIZER, 4, log=messages.append) == ["a b", "a b c d", "", "h g"]
-    assert messages == ['line 2 ("a b c d e f…") has 6 tokens, more than the 4 that are read: cut to the first 4']
+    assert messages == ['line 2 ("a b c d e f…") has 6 tokens, but the model reads at most 4: cut to the first 4']
 
 
 def test_long_lines_can_be_skipped_or_refused() -> None:
     messages: list[str] = []
     lines = ["a b c d e f", "h g"]
-    assert limit_lines(lines, TOKENIZER, 4, "skip", first=11, log=messages.append) == ["", "h g"]
+    assert limit_lines(lines, TOKENIZER, 4, "skip", first_line=11, log=messages.append) == ["", "h g"]
     assert messages[0].startswith("line 11 ")
     assert messages[0].endswith("skipped")
     with pytest.raises(DataError, match=r"line 1 .* --on-too-long cut or skip processes the other lines"):

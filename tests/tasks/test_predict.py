@@ -94,7 +94,7 @@ def test_an_ensemble_generates_one_output_and_needs_one_vocabulary(models: tuple
     assert len(both.stdout.splitlines()) == 1
     small_models.random_model_folder(tmp_path / "other", small_models.small_preset("cgru"))
     error = complaint("translate", "-m", models[0], "-m", tmp_path / "other", stdin="he falls now\n")
-    assert "have different vocabularies: no ensemble is possible" in error
+    assert "have different vocabularies and cannot form an ensemble" in error
 
 
 def test_unknown_words_can_be_copied(models: tuple[Path, Path]) -> None:
@@ -108,7 +108,7 @@ def test_a_line_that_is_not_utf_8_is_named(models: tuple[Path, Path]) -> None:
 
 
 def test_a_model_of_another_task_is_refused(models: tuple[Path, Path]) -> None:
-    assert "is a model for translate; use heedful translate" in complaint("reply", "-m", models[0], stdin="a\n")
+    assert "was trained for translate; use heedful translate" in complaint("reply", "-m", models[0], stdin="a\n")
 
 
 def test_a_line_too_long_is_cut_with_a_warning_and_all_others_are_answered(

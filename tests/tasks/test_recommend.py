@@ -271,7 +271,7 @@ def test_popularity_counts_users(popularity: Path, tmp_path: Path) -> None:
 def test_requests_that_do_not_fit_a_recommender_are_refused(popularity: Path) -> None:
     evaluate = ("evaluate", "-m", popularity)
     assert "was trained to recommend" in complaint("translate", "-m", popularity, stdin="a\n")
-    assert "have no ensembles" in complaint(*evaluate, "-m", popularity)
+    assert "an ensemble of recommenders is not supported" in complaint(*evaluate, "-m", popularity)
     assert "generates no text" in complaint(*evaluate, "--beam", "3")
     assert '"bleu"' in complaint(*evaluate, "--metric", "bleu")
     assert "no items are held out of it" in complaint(*evaluate, "--split", "train")

@@ -99,7 +99,7 @@ def test_a_model_can_be_initialized_from_another(uninterrupted: Path, tmp_path: 
         name = f"{side}.tokenizer.json"
         assert (tmp_path / "n" / name).read_bytes() == (uninterrupted / name).read_bytes()
     error = complaint(*words, "model.encoder.hidden=9", "--out", tmp_path / "o")
-    assert "m has another shape" in error
+    assert "m has a different shape" in error
     assert "model.encoder.hidden: 8 -> 9" in error
-    assert "m has another tokenizer" in complaint(*words, "tokenizer.lowercase=true", "--out", tmp_path / "o")
+    assert "m has a different tokenizer" in complaint(*words, "tokenizer.lowercase=true", "--out", tmp_path / "o")
     assert not (tmp_path / "o").exists()

@@ -122,7 +122,7 @@ def test_no_item_of_a_history_is_evidence_for_itself() -> None:
     assert allowed_keys(trace, record, 1) == [True, False, True]
 
 
-def test_greedy_search_takes_the_likeliest_token() -> None:
+def test_greedy_search_takes_the_most_likely_token() -> None:
     steps = [Step(logp=-0.1, rank=0), Step(logp=-2.0, rank=3)]
     assert check(recorded(decoding={"method": "greedy"}, steps=steps)).greedy_is_argmax is False
     forced = [steps[0], steps[1].model_copy(update={"forced": True})]

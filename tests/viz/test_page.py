@@ -92,7 +92,7 @@ def test_lines_start_at_one_percent_and_the_rest_is_noted(show: Opener, world: T
     weights = world.table().weights
     assert shown.page.locator(".lines .link").count() == int((weights >= 0.01).sum())
     hidden = weights[weights < 0.01].sum() / weights.sum()
-    assert f"together they are {100 * hidden:.1f} % of the weight" in shown.texts(".scroll .legend")[0]
+    assert f"together they make up {100 * hidden:.1f} % of the weight" in shown.texts(".scroll .legend")[0]
 
 
 def test_shades_agree_with_numbers(show: Opener, world: Trace) -> None:

@@ -151,7 +151,7 @@ def test_a_generation_is_drawn_in_every_view(tmp_path: Path, beam_trace: Trace, 
 def test_a_trace_without_the_content_of_a_view_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="has no beam: record it with --beam 5"):
         draw(small_models.small_trace(), tmp_path / "v.png", "beam")
-    with pytest.raises(TraceError, match="does not have the likeliest words of each step"):
+    with pytest.raises(TraceError, match="does not have the most likely words of each step"):
         draw(small_models.small_trace(), tmp_path / "v.png", "steps")
     with pytest.raises(TraceError, match='no site "cros"; did you mean "cross"'):
         draw(small_models.small_trace(), tmp_path / "v.png", options=ViewOptions(site="cros"))

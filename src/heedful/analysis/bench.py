@@ -96,7 +96,7 @@ def bench(
 ) -> list[BenchResult]:
     """Measure every mode in float32 and int8; each round runs each of them once."""
     predictors = {int8: load_predictor(models, int8, threads) for int8 in (False, True)}
-    lines = predictors[False].limit(lines)
+    lines = predictors[False].limit_length(lines)
     configurations = [(mode, int8) for mode in DECODING_MODES for int8 in (False, True)]
     rates: dict[tuple[DecodingMode, bool], list[float]] = {configuration: [] for configuration in configurations}
     outputs: dict[tuple[DecodingMode, bool], list[Hypothesis]] = {}

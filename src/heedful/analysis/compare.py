@@ -39,7 +39,7 @@ def compare(  # noqa: PLR0913 - one argument per option of the command
     """Train and evaluate every variant, `parallel_jobs` at once; write `compare.json`, `.md` and `.png`."""
     limit = Budget.parse(budget)
     if parallel_jobs > 1 and not limit.steps:
-        message = f"{budget}: parallel trainings share the cores, so time is no equal budget; give steps, as 2000steps"
+        message = f"{budget}: parallel runs share the CPU cores, so give the budget in steps, such as 2000steps"
         raise ConfigError([Problem("--budget", "", message)])
     loaded_recipe = load_recipe(recipe)
     task = get_task(loaded_recipe.recipe.task.kind)

@@ -1,4 +1,8 @@
-"""Faithfulness tests T1 to T6 on a model's decisions. Definitions: docs/faithfulness.md."""
+"""Faithfulness tests of attention on a model's decisions: sampling, running in parallel and summarizing.
+
+T1 correlation, T2 permutation, T3 uniform, T4 counterfactual, T5 erasure (of weights) and T6 input-erasure are defined
+in docs/faithfulness.md. `probe_tests.py` has T1 to T5 on one batch of decisions.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +31,11 @@ from heedful.tasks.probes import Decision, ProbeTarget
 
 TESTS = ("correlation", "permutation", "uniform", "erasure", "input-erasure", "counterfactual")
 DEFAULT_TESTS = TESTS[:-1]  # the search for counterfactual weights is slow
-OUTPUT_TESTS = ("permutation", "uniform")  # also run on complete outputs
+OUTPUT_TESTS = ("permutation", "uniform")  # also measured by the quality of complete outputs
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.5)  # of the input, erased or kept (DeYoung 2020)
-ITEMS_PER_GROUP = 50  # whose decisions are probed together
-DECISIONS_PER_GROUP = 40  # whose inputs are left out token by token together
-EPSILON = 0.01  # largest change of the outcome under counterfactual weights
+ITEMS_PER_GROUP = 50  # items per parallel job
+DECISIONS_PER_GROUP = 40  # decisions per parallel job of the leave-one-out test
+EPSILON = 0.01  # T4: largest TVD of the output that counts as the same outcome
 T = TypeVar("T")
 
 
@@ -42,14 +46,14 @@ class FaithfulnessOptions:
     tests: Sequence[str] = DEFAULT_TESTS
     steps: int = 4  # decisions sampled per item
     counterfactuals: int = 100  # decisions of the counterfactual test
-    search_steps: int = 500  # of the counterfactual search
+    search_steps: int = 500  # optimizer steps of the counterfactual test
     seed: int = 1
     log: Callable[[str], None] = field(default=lambda _: None)
 
 
 @torch.no_grad()
 def run_faithfulness_tests(target: ProbeTarget, options: FaithfulnessOptions) -> dict[str, Any]:
-    """Run the tests on decisions sampled from the model's own outputs; return plain numbers."""
+    """Run the tests on decisions sampled from the model's own outputs; return a JSON-like dict of numbers."""
     on_outputs = bool(set(OUTPUT_TESTS) & set(options.tests))
     if not target.has_decisions and not on_outputs:
         raise DataError("this task has no single decision to probe: use --test permutation or --test uniform")
@@ -238,7 +242,8 @@ def _probability_losses(
 ) -> tuple[float, float]:
     """Return comprehensiveness and sufficiency (DeYoung 2020), means over `FRACTIONS`.
 
-    They are the loss of the decision's probability without the most important tokens, and with those alone.
+    Comprehensiveness is the drop of the decision's probability when the most important tokens are removed, sufficiency
+    the drop when only they are kept.
     """
     sources: list[list[int]] = []
     repeated: list[Decision] = []
@@ -264,7 +269,7 @@ def _probability_losses(
 
 
 def _counterfactuals(target: ProbeTarget, options: FaithfulnessOptions) -> dict[str, Any]:
-    """T4 on a sample of decisions."""
+    """T4: search counterfactual weights for a sample of decisions."""
     sampled = target.sample_steps(1, options.seed + 2)
     steps: list[set[int]] = [set() for _ in sampled]
     order = torch.randperm(len(sampled), generator=Generator().manual_seed(options.seed)).tolist()

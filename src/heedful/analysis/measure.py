@@ -1,7 +1,7 @@
 """`heedful measure`: statistics of attention weights, agreement with gold, and faithfulness tests.
 
-Attention weights say which inputs a model used, not why it decided as it did. What is specific to a task is in its
-MeasureAdapter.
+Attention weights say which inputs a model used, not why it decided as it did. Code for a specific task
+is in its MeasureAdapter.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def load_items(
     base: int,
     limit: int = 0,
 ) -> MeasureItems:
-    """Load items and gold links from files, or from the recipe's data; generated worlds know their gold links.
+    """Load items and gold links from files, or from the recipe's data; for generated worlds the gold links are known.
 
     `base` is the number of the first word in the gold file; `limit` 0 uses all items.
     """

@@ -23,7 +23,9 @@ from heedful.trace.edits import remove_weights
 N_PERMUTATIONS = 100
 ERASURE_ORDERS = ("weight", "gradient", "gradient_x_weight", "random")
 N_RANDOM_ORDERS = 5
-MIN_POSITIONS = 3  # fewer have no meaningful rank correlation
+MIN_POSITIONS = 3  # decisions with fewer positions have no meaningful rank correlation
+OUTCOME_PENALTY = 500.0  # T4: weight of a changed outcome in the search objective, as in Jain & Wallace (2019)
+INITIAL_SPREAD = 3.0  # T4: standard deviation of the initial logits
 
 
 class Correlation(NamedTuple):
@@ -65,7 +67,7 @@ def permutation(probe: Probe, rng: Generator, n_permutations: int = N_PERMUTATIO
 
 
 def median_change(probe: Probe, orders: Tensor) -> Tensor:
-    """Return the median TVD per decision over reorderings of the weights (row, k, key)."""
+    """Return the median TVD per decision over k permutations of the weights; `orders` is (row, k, key)."""
     heads = probe.weights.shape[1]
     repeated = probe.weights[:, None].expand(-1, orders.shape[1], -1, -1)
     permuted = repeated.gather(-1, orders[:, :, None].expand(-1, -1, heads, -1))
@@ -73,7 +75,7 @@ def median_change(probe: Probe, orders: Tensor) -> Tensor:
 
 
 def _random_orders(keys: Tensor, readable: Tensor) -> Tensor:
-    """Return for each readable position a random readable position, each once, by sorting the random keys."""
+    """Return a random permutation of the readable positions, by sorting random keys."""
     order = keys.masked_fill(~readable[:, None], 2.0).argsort(dim=-1)  # readable ones first, in random order
     rank = (readable.cumsum(dim=-1) - 1).clamp_min(0)[:, None].expand_as(order)
     return order.gather(-1, rank)
@@ -176,11 +178,11 @@ def counterfactual(
     probe: Probe, rng: Generator, n_candidates: int = 5, steps: int = 500, epsilon: float = 0.01
 ) -> Counterfactual:
     """T4: search for weights as different as possible with the same outcome (Jain & Wallace 2019, section 4.2.2)."""
-    own = probe.weights.mean(dim=1)  # one set of weights for all heads
-    rows, positions = own.shape
+    original = probe.weights.mean(dim=1)  # candidates have the same weights in all heads
+    rows, positions = original.shape
     heads = probe.weights.shape[1]
-    start = -probe.readable.sum(dim=-1).clamp_min(1).float().log()
-    logits = start[:, None, None] + 3 * torch.randn(rows, n_candidates, positions, generator=rng)
+    uniform_logit = -probe.readable.sum(dim=-1).clamp_min(1).float().log()
+    logits = uniform_logit[:, None, None] + INITIAL_SPREAD * torch.randn(rows, n_candidates, positions, generator=rng)
     logits.requires_grad_()
     optimizer = torch.optim.Adam([logits], lr=0.01, amsgrad=True)
     unreadable = ~probe.readable[:, None]
@@ -193,16 +195,16 @@ def counterfactual(
 
     for _ in range(steps):
         weights = candidates()
-        distance = jsd(weights, own[:, None].expand_as(weights))
+        distance = jsd(weights, original[:, None].expand_as(weights))
         pairs = [jsd(weights[:, i], weights[:, j]) for i in range(n_candidates) for j in range(i)]
         diversity = torch.stack(pairs).sum(dim=0) / (n_candidates * (n_candidates - 1)) if pairs else torch.zeros(rows)
         excess = (change(weights) - epsilon).clamp_min(0).sum(dim=1)
-        loss = (-distance.sum(dim=1) + 500 * excess - diversity).sum()
+        loss = (-distance.sum(dim=1) + OUTCOME_PENALTY * excess - diversity).sum()
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     with torch.no_grad():
         weights = candidates()
-        distance = jsd(weights, own[:, None].expand_as(weights))
+        distance = jsd(weights, original[:, None].expand_as(weights))
         same_outcome = change(weights) <= epsilon
-    return Counterfactual(distance.masked_fill(~same_outcome, 0.0).amax(dim=1), own.amax(dim=1))
+    return Counterfactual(distance.masked_fill(~same_outcome, 0.0).amax(dim=1), original.amax(dim=1))

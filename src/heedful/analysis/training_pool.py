@@ -1,4 +1,4 @@
-"""Trainings in processes of their own, so that each one's peak memory can be measured."""
+"""Training runs in separate processes, so that the peak memory of each can be measured."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ N_LINES = 6  # of a failed training's stderr
 
 
 class TrainingJob(NamedTuple):
-    """One training: a variant, its seed, and the model folder."""
+    """One training run: a variant, its seed, and the model folder."""
 
     variant: Variant
     seed: int
@@ -56,7 +56,7 @@ class TrainingPool:
                 raise
 
     def stop(self) -> None:
-        """Terminate all running trainings, which save a checkpoint."""
+        """Terminate all running processes; each saves a checkpoint."""
         with self.lock:
             self.stopped = True
             for process in self.running:

@@ -13,7 +13,7 @@ from heedful.tasks.base import Variant
 
 
 class Budget(NamedTuple):
-    """The budget of each training: minutes, or steps if the machine is shared with other work."""
+    """The budget of each training run: minutes, or steps (comparable even if the machine is busy)."""
 
     minutes: float = 0.0
     steps: int = 0
@@ -40,7 +40,7 @@ class Budget(NamedTuple):
 
     @property
     def overrides(self) -> list[str]:
-        """The settings with which this budget, and nothing else, ends a training."""
+        """The settings that make this budget the only limit of a training run."""
         limits = [f"training.max_minutes={self.minutes}", f"training.max_steps={self.steps}"]
         return [*limits, "training.epochs=100000", "training.patience=0"]
 

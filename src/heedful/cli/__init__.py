@@ -9,7 +9,7 @@ import sys
 
 def main() -> None:
     """Run the program; an error that the user can correct is one message and exit status 2, without a traceback."""
-    # OpenMP threads that wait must sleep, not spin: beside other load, spinning makes training several times slower
+    # OpenMP threads that wait must sleep, not spin: on a busy machine, spinning makes training several times slower
     # (docs/lab-notebook.md). The variable has to be set before torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     gc.set_threshold(200_000, 20, 20)  # imports allocate so much that garbage collection takes a fifth of their time

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.options import JsonReport, Models, Threads
+from heedful.cli.options import JsonReport, ModelsOfAnyTask, Threads
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,16 +20,18 @@ if TYPE_CHECKING:
 def bench(
     file: Annotated[
         Path | None,
-        typer.Argument(help="Text file, one input per line (default: the model's test data, or built-in lines)."),
+        typer.Argument(
+            metavar="FILE", help="Text file, one input per line (default: the model's test data, or built-in lines)."
+        ),
     ] = None,
     *,
-    model: Models = None,
-    lines: Annotated[int, typer.Option(min=1, help="Use at most this many lines.")] = 500,
-    rounds: Annotated[int, typer.Option(min=1, help="Repetitions of each configuration.")] = 3,
+    model: ModelsOfAnyTask = None,
+    lines: Annotated[int, typer.Option(metavar="N", min=1, help="Use at most this many lines.")] = 500,
+    rounds: Annotated[int, typer.Option(metavar="N", min=1, help="Number of measurements per configuration.")] = 3,
     threads: Threads = 0,
     json: JsonReport = False,
 ) -> None:
-    """Measure generation speed. Greedy, traced, beam search and line by line; float32 and int8."""
+    """Measure generation speed. Compares greedy and beam search, batches and single lines, float32 and int8."""
     from rich.console import Console
 
     from heedful.analysis.bench import bench as run_bench
@@ -55,8 +57,8 @@ def _table(rows: Sequence[BenchResult]) -> Table:
     from rich.table import Table
 
     table = Table("mode", "numbers", box=None, pad_edge=False)
-    for head in ("lines/s", "ms/line", "tokens/s", "speedup", "same output"):
-        table.add_column(head, justify="right")
+    for column in ("lines/s", "ms/line", "tokens/s", "speedup", "same output"):
+        table.add_column(column, justify="right")
     float_rates = {row.mode: row.lines_per_second for row in rows if not row.int8}
     for row in rows:
         table.add_row(

@@ -25,23 +25,26 @@ STDIN = Path("-")
 @with_decoding(without=("replace_unknown",))
 def caption(
     images: Annotated[
-        list[Path] | None, typer.Argument(help="Image files or folders of images (default: one image from stdin).")
+        list[Path] | None,
+        typer.Argument(metavar="IMAGE", help="Image files or folders of images (default: one image from stdin)."),
     ] = None,
     *,
     model: Model = None,
     show: Annotated[
-        bool, typer.Option("--show", help="Draw the attention for each word to NAME-attention.png.")
+        bool, typer.Option("--show", help="Draw the attention of each word to NAME-attention.png.")
     ] = False,
     out: Figure = None,
-    raw: Annotated[bool, typer.Option("--raw", help="Draw the weights of the regions without smoothing.")] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Draw the raw attention grid instead of smoothed weights.")
+    ] = False,
     threads: Threads = 0,
     json: JsonLines = False,
     **decoding: Any,
 ) -> None:
-    """Caption images. Can also show the regions that each word attends to."""
+    """Caption images. Can also draw the regions that each word attends to."""
     options = parse_decoding(decoding)
     if json and (show or out is not None):
-        raise DataError("--json, --show, -o: use one of them")
+        raise DataError("--json cannot be combined with --show or -o: choose one")
     from heedful.tasks.bundled import find_models
     from heedful.tasks.license_notice import show_license_once
     from heedful.tasks.model_folder import load_model_for

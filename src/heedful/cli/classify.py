@@ -35,10 +35,10 @@ def classify(
     loaded = load_model_for(folder, "classify")
     show_license_once(loaded)
     with lines_progress(count_lines(files or [])) as on_progress:
-        first = 1
+        first_line = 1
         for lines in read_chunks(files or []):
             results = classify_lines(
-                loaded, lines, weights=json, threads=threads, first=first, on_too_long=on_too_long.value
+                loaded, lines, weights=json, threads=threads, first_line=first_line, on_too_long=on_too_long.value
             )
             for line, result in zip(lines, results, strict=True):
                 if json:
@@ -48,4 +48,4 @@ def classify(
                     print("" if result is None else f"{result.label}\t{result.p:.4f}")
             sys.stdout.flush()
             on_progress(len(lines))
-            first += len(lines)
+            first_line += len(lines)

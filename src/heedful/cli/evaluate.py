@@ -12,7 +12,7 @@ from heedful.cli.options import (
     DataFiles,
     Int8,
     JsonReport,
-    Models,
+    ModelsOfAnyTask,
     Split,
     Threads,
     parse_decoding,
@@ -30,20 +30,32 @@ if TYPE_CHECKING:
 @with_decoding(without=("n_best",))
 def evaluate(
     *,
-    model: Models = None,
+    model: ModelsOfAnyTask = None,
     data: DataFiles = None,
     split: Split = "test",
-    metric: Annotated[list[str] | None, typer.Option("--metric", help="Metric to compute; may be repeated.")] = None,
-    against: Annotated[str | None, typer.Option(help="Second model, compared by paired bootstrap resampling.")] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            metavar="METRIC",
+            help="Metric to compute; may be repeated (default: the usual ones of the task).",
+        ),
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Second model, compared by paired bootstrap resampling.")
+    ] = None,
     gallery: Annotated[
-        Path | None, typer.Option(help="caption: write a page of the best, typical and worst captions (.html).")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Captioning only: write an HTML page of the best, typical and worst captions."
+        ),
     ] = None,
     int8: Int8 = False,
     threads: Threads = 0,
     json: JsonReport = False,
     **decoding: Any,
 ) -> None:
-    """Evaluate a model. Prints metrics with signatures, and quality by source length and by position."""
+    """Evaluate a model. Prints metrics with signatures, and breakdowns such as quality by source length."""
     options = parse_decoding(decoding)
     from rich.console import Console
 
@@ -57,7 +69,7 @@ def evaluate(
     others = find_models([against], "") if against is not None else []
     for other in others:  # before any work is done
         if get_task(read_card(other)["task"]) is not task:
-            raise ModelError(f"--against: {other} is a model for another task than {folders[0]}")
+            raise ModelError(f"--against: {other} was trained for another task than {folders[0]}")
     warn_if_int8_is_slow(int8)
     request = EvaluationRequest(data or [], split, metric or [], options, int8, threads, gallery)
     result = task.evaluate(folders, request)
@@ -93,8 +105,8 @@ def _print_tables(console: Console, result: EvaluationResult) -> None:
     for metric in result.metrics:
         table.add_row(metric.name, metric.format(), metric.signature)
     console.print(table)
-    for heads, rows in result.tables():
-        table = Table(*heads, box=None, pad_edge=False)
+    for columns, rows in result.tables():
+        table = Table(*columns, box=None, pad_edge=False)
         for row in rows:
             table.add_row(*row)
         console.print(table)

@@ -53,20 +53,20 @@ def make_command(task: str) -> Callable[..., None]:
         warn_if_int8_is_slow(int8)
         predictor = load_predictor(find_models(model or [], task), int8, threads)
         if predictor.task != task:
-            raise ModelError(f"{predictor.name} is a model for {predictor.task}; use heedful {predictor.task}")
+            raise ModelError(f"{predictor.name} was trained for {predictor.task}; use heedful {predictor.task}")
         options = predictor.decoding.override(options)
         with lines_progress(count_lines(files or [])) as on_progress:
-            first = 1
+            first_line = 1
             for lines in read_chunks(files or []):
                 if json:
-                    records = generate_records(predictor, lines, options, on_progress, first, on_too_long.value)
+                    records = generate_records(predictor, lines, options, on_progress, first_line, on_too_long.value)
                     for record in records:
                         print(json_format.dumps(record, ensure_ascii=False))
                 else:
-                    texts = generate_texts(predictor, lines, options, on_progress, first, on_too_long.value)
+                    texts = generate_texts(predictor, lines, options, on_progress, first_line, on_too_long.value)
                     for outputs in texts:
                         print("\n".join(outputs))
                 sys.stdout.flush()
-                first += len(lines)
+                first_line += len(lines)
 
     return command

@@ -31,7 +31,7 @@ def count_lines(files: Sequence[Path]) -> int | None:
 def read_chunks(files: Sequence[Path]) -> Iterator[list[str]]:
     """Yield the input lines in chunks; on a terminal line by line, so that every line is answered at once."""
     if not files and sys.stdin.isatty():
-        print("one line at a time; end with Ctrl-D", file=sys.stderr)
+        print("type one line at a time; end with Ctrl-D", file=sys.stderr)
         for line in _read(files):
             yield [line]
         return

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.options import DataFiles, JsonReport, Models, Split
+from heedful.cli.options import DataFiles, JsonReport, Split
 from heedful.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -19,31 +19,48 @@ if TYPE_CHECKING:
 
 def measure(
     *,
-    model: Models = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-m",
+            "--model",
+            metavar="MODEL",
+            help="Model folder, or the name of a bundled model (default: the bundled translation model).",
+            show_default=False,
+        ),
+    ] = None,
     data: DataFiles = None,
     split: Split = "test",
     gold: Annotated[
         Path | None,
-        typer.Option(help="Gold word links, one pair per line (3-4 sure, 3p4 possible)."),
+        typer.Option(
+            metavar="FILE",
+            help="Gold word alignment, one sentence pair per line (3-4: sure link, 3p4: possible link).",
+        ),
     ] = None,
-    gold_base: Annotated[int, typer.Option(min=0, max=1, help="Number of the first word in the gold file.")] = 0,
+    gold_base: Annotated[
+        int, typer.Option(metavar="N", min=0, max=1, help="Word numbers in the gold file start at 0 or 1.")
+    ] = 0,
     links: Annotated[
-        Path | None, typer.Option(help="Score this file of word links against --gold; no model is needed.")
+        Path | None, typer.Option(metavar="FILE", help="Score this word alignment against --gold instead of a model.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=0, help="Use only the first n examples; 0: all.")] = 500,
+    limit: Annotated[int, typer.Option(metavar="N", min=0, help="Use only the first n examples; 0: all.")] = 500,
     test: Annotated[
         list[str] | None,
         typer.Option(
             "--test",
+            metavar="TEST",
             help="Faithfulness test: correlation, permutation, uniform, erasure, input-erasure, counterfactual (slow),"
             " all or none; may be repeated (default: all but counterfactual).",
         ),
     ] = None,
-    steps: Annotated[int, typer.Option(min=1, help="Steps sampled per sentence.")] = 4,
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 1,
+    steps: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Decoding steps tested per output, sampled at random.")
+    ] = 4,
+    seed: Annotated[int, typer.Option(metavar="N", help="Random seed.")] = 1,
     json: JsonReport = False,
 ) -> None:
-    """Measure attention: alignment error against gold, and faithfulness tests."""
+    """Measure attention: alignment error and faithfulness. Prints conclusions, then the numbers."""
     if links is not None:
         if gold is None:
             raise DataError("--links: needs --gold, the file to score against")

@@ -23,16 +23,17 @@ class OnTooLongChoice(StrEnum):
     ERROR = "error"
 
 
-RecipeFile = Annotated[Path, typer.Argument(metavar="RECIPE", help="Recipe, a TOML file.", show_default=False)]
+RecipeFile = Annotated[Path, typer.Argument(metavar="RECIPE", help="Recipe file (TOML).", show_default=False)]
 Overrides = Annotated[
     list[str] | None,
-    typer.Argument(metavar="SECTION.KEY=VALUE", help="Settings that replace those of the recipe."),
+    typer.Argument(metavar="SECTION.KEY=VALUE", help="Override recipe settings, such as training.epochs=10."),
 ]
 Model = Annotated[
     str | None,
     typer.Option(
         "-m",
         "--model",
+        metavar="MODEL",
         help="Model folder, or the name of a bundled model (default: the bundled model for this task).",
         show_default=False,
     ),
@@ -42,8 +43,20 @@ Models = Annotated[
     typer.Option(
         "-m",
         "--model",
-        help="Model folder, or the name of a bundled model; give it several times for an ensemble"
+        metavar="MODEL",
+        help="Model folder, or the name of a bundled model; repeat for an ensemble"
         " (default: the bundled model for this task).",
+        show_default=False,
+    ),
+]
+ModelsOfAnyTask = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-m",
+        "--model",
+        metavar="MODEL",
+        help="Model folder, or the name of a bundled model; repeat for an ensemble"
+        " (default: the bundled translation model).",
         show_default=False,
     ),
 ]
@@ -54,62 +67,78 @@ DataFiles = Annotated[
     list[str] | None,
     typer.Option(
         "--data",
-        help="One TSV file; or given twice: source and target, or images and captions (default: the recipe's data).",
+        metavar="FILE",
+        help="Data to use instead of the recipe's: one TSV or JSONL file. Repeat for a source and a target file, or"
+        " for an image folder and a captions file.",
     ),
 ]
-Split = Annotated[str, typer.Option(help="Split of the recipe's data: train, valid or test.")]
-Threads = Annotated[int, typer.Option(min=0, help="CPU threads; 0: all available.")]
+Split = Annotated[str, typer.Option(metavar="SPLIT", help="Split of the recipe's data: train, valid or test.")]
+Threads = Annotated[int, typer.Option(metavar="N", min=0, help="Number of CPU threads; 0: all available.")]
 Int8 = Annotated[
     bool,
     typer.Option(
         "--int8",
-        help="Quantize large matrices to int8: nearly identical output; faster on CPUs with VNNI, slower on others.",
+        help="Quantize large weight matrices to int8: nearly identical output; faster on CPUs with VNNI, else slower.",
     ),
 ]
 OnTooLong = Annotated[
-    OnTooLongChoice, typer.Option("--on-too-long", help="What to do with a line longer than the model can read.")
+    OnTooLongChoice,
+    typer.Option("--on-too-long", help="Input lines too long for the model: cut, skip or stop with an error."),
 ]
 JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object per line, with all details.")]
 JsonReport = Annotated[bool, typer.Option("--json", help="Print the whole result as one JSON object.")]
 Figure = Annotated[
     Path | None,
     typer.Option(
-        "-o", "--out", help="Draw to a figure (.png, .svg, .pdf) or an interactive page (.html).", show_default=False
+        "-o",
+        "--out",
+        metavar="FILE",
+        help="Write the attention to a figure (.png, .svg, .pdf) or an interactive page (.html).",
+        show_default=False,
     ),
 ]
 
 
 def _decoding_template(
     *,
-    beam: Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy search.")] = None,
-    n_best: Annotated[int | None, typer.Option(min=1, help="Number of outputs per input.")] = None,
+    beam: Annotated[int | None, typer.Option(metavar="N", min=1, help="Beam size; 1 is greedy search.")] = None,
+    n_best: Annotated[int | None, typer.Option(metavar="N", min=1, help="Number of outputs per input.")] = None,
     length_penalty: Annotated[
-        float | None, typer.Option(help="Beam search: exponent of the length penalty; 0 disables it.")
+        float | None, typer.Option(metavar="X", help="Beam search: exponent of the length penalty; 0 disables it.")
     ] = None,
     coverage_penalty: Annotated[
-        float | None, typer.Option(help="Beam search: weight of the coverage penalty; 0 disables it.")
+        float | None, typer.Option(metavar="X", help="Beam search: weight of the coverage penalty; 0 disables it.")
     ] = None,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Beam search: stop only when the result cannot change; slower.")
+        bool, typer.Option("--exact", help="Beam search: continue until no better hypothesis is possible; slower.")
     ] = False,
-    sample: Annotated[bool, typer.Option("--sample", help="Sample the output instead of searching.")] = False,
+    sample: Annotated[
+        bool, typer.Option("--sample", help="Sample the output instead of searching for the most likely one.")
+    ] = False,
     temperature: Annotated[
-        float | None, typer.Option(help="Sampling: below 1 sharpens the distribution, above flattens it.")
+        float | None,
+        typer.Option(metavar="X", help="Sampling: below 1 sharpens the distribution, above 1 flattens it."),
     ] = None,
     top_k: Annotated[
-        int | None, typer.Option(min=0, help="Sampling: draw from the k most likely tokens; 0: from all.")
+        int | None, typer.Option(metavar="K", min=0, help="Sampling: only from the k most likely tokens; 0: from all.")
     ] = None,
     top_p: Annotated[
-        float | None, typer.Option(help="Sampling: draw from the most likely tokens with this total probability.")
+        float | None,
+        typer.Option(metavar="P", help="Sampling: only from the most likely tokens whose probabilities sum to p."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Sampling: random seed.")] = None,
-    max_length: Annotated[int | None, typer.Option(min=1, help="Maximum output length, in tokens.")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Sampling: random seed.")] = None,
+    max_length: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Maximum output length, in tokens.")
+    ] = None,
     replace_unknown: Annotated[
-        bool, typer.Option("--replace-unknown", help="Replace <unk> by the source word with the largest weight.")
+        bool,
+        typer.Option(
+            "--replace-unknown", help="Replace each <unk> by the source word with the largest attention weight."
+        ),
     ] = False,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="Inputs per batch.")] = None,
+    batch_size: Annotated[int | None, typer.Option(metavar="N", min=1, help="Inputs per batch.")] = None,
 ) -> None:
-    """Its parameters are the decoding options of every command."""
+    """Define the decoding options as parameters; `with_decoding` adds them to commands."""
 
 
 def with_decoding(*, without: tuple[str, ...] = ()) -> Callable[[Command], Command]:
@@ -122,8 +151,8 @@ def with_decoding(*, without: tuple[str, ...] = ()) -> Callable[[Command], Comma
 
     def decorate(command: Command) -> Command:
         signature = inspect.signature(command, eval_str=True)
-        own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
-        command.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+        command_parameters = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        command.__signature__ = signature.replace(parameters=[*command_parameters, *options])  # type: ignore[attr-defined]
         return command
 
     return decorate
@@ -139,11 +168,11 @@ def parse_decoding(values: Mapping[str, Any]) -> DecodingOptions:
 
 
 def warn_if_int8_is_slow(int8: bool) -> None:
-    """Print a warning to stderr if `--int8` makes this machine slower; imports torch."""
+    """Warn on stderr if int8 is slower than float32 on this machine; imports torch."""
     if not int8:
         return
     from heedful import kernels
 
     if not kernels.has_fast_int8():
         reason = "it needs a CPU with AVX-512 VNNI and the compiled kernels"
-        print(f"warning: --int8 is slower than float32 here, several times in batches: {reason}", file=sys.stderr)
+        print(f"warning: --int8 is slower than float32 on this machine: {reason}", file=sys.stderr)

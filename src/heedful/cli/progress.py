@@ -1,4 +1,4 @@
-"""Progress bars with the time left; for training also metrics and samples. Everything goes to stderr."""
+"""Progress bars on stderr with the remaining time; for training also metrics and sample outputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MIN_LINES = 100  # fewer lines get no bar
 
 @contextmanager
 def training_progress() -> Iterator[Callbacks]:
-    """Yield callbacks that show a training on the terminal."""
+    """Yield callbacks that show a training run on the terminal."""
     from rich.console import Console  # slow to import, and not needed for a few lines
     from rich.progress import TextColumn
 

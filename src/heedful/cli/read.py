@@ -24,11 +24,12 @@ N_ATTENDED = 3  # attended words per word in the table
 
 def read(
     text: Annotated[
-        list[str] | None, typer.Argument(help="A sentence, or files with one sentence per line (default: stdin).")
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="A sentence, or files with one sentence per line (default: stdin)."),
     ] = None,
     *,
     model: Model = None,
-    view: Annotated[str, typer.Option(help="View for -o: arcs or matrix.")] = "arcs",
+    view: Annotated[str, typer.Option(metavar="VIEW", help="What -o draws: arcs or matrix.")] = "arcs",
     out: Figure = None,
     on_too_long: OnTooLong = OnTooLongChoice.CUT,
     json: JsonLines = False,
@@ -37,7 +38,7 @@ def read(
     if view not in VIEWS:
         raise TraceError(f'--view "{view}": no such view; {nearest(view, VIEWS)}')
     if json and out is not None:
-        raise DataError("--json, -o: use one of them")
+        raise DataError("--json and -o cannot be combined: choose one")
     lines = list(_read_arguments(text)) if text else None
     from heedful.tasks.bundled import find_models
     from heedful.tasks.language_model.predict import read_lines
@@ -51,12 +52,12 @@ def read(
     if out is not None:
         _draw(loaded, [line for chunk in chunks for line in chunk], out, view)
         return
-    first = 1
+    first_line = 1
     for chunk in chunks:
-        for line in read_lines(loaded, chunk, first, on_too_long=on_too_long.value):
+        for line in read_lines(loaded, chunk, first_line, on_too_long=on_too_long.value):
             print(json_format.dumps(line.to_dict(), ensure_ascii=False) if json else _table(line))
         sys.stdout.flush()
-        first += len(chunk)
+        first_line += len(chunk)
 
 
 def _read_arguments(arguments: Sequence[str]) -> Iterator[str]:

@@ -21,19 +21,24 @@ if TYPE_CHECKING:
 def recommend(
     *,
     model: Model = None,
-    user: Annotated[str | None, typer.Option(help="User id in the training data.", show_default=False)] = None,
-    items: Annotated[
-        str | None, typer.Option(help='History of a new user: "Title A; Title B".', show_default=False)
+    user: Annotated[
+        str | None, typer.Option(metavar="ID", help="User id in the training data.", show_default=False)
     ] = None,
-    top: Annotated[int, typer.Option(min=1, help="Number of items to recommend.")] = 10,
-    reasons: Annotated[int, typer.Option(min=0, help="History items listed per recommended item.")] = 3,
+    items: Annotated[
+        str | None,
+        typer.Option(metavar="TITLES", help='History of a new user: "Title A; Title B".', show_default=False),
+    ] = None,
+    top: Annotated[int, typer.Option(metavar="N", min=1, help="Number of items to recommend.")] = 10,
+    reasons: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Number of history items listed as reasons per recommended item.")
+    ] = 3,
     explain: Annotated[
-        str | None, typer.Option(help="Item that -o explains (default: the first recommended item).")
+        str | None, typer.Option(metavar="TITLE", help="Item that -o explains (default: the first recommended item).")
     ] = None,
     out: Figure = None,
     json: JsonReport = False,
 ) -> None:
-    """Recommend items for a history. Names the history items that contribute most to each."""
+    """Recommend items to a user. Lists the history items that contributed most to each."""
     from heedful.tasks.bundled import find_models
     from heedful.tasks.license_notice import show_license_once
     from heedful.tasks.model_folder import load_model_for
@@ -82,8 +87,8 @@ def _print_table(loaded: LoadedRecommender, recommendations: list[Recommendation
     if not sys.stdout.isatty():
         print("\n".join("\t".join(row) for row in rows))
         return
-    heads = ("", "item", "users") if popularity else ("", "item", "score", "reasons (weight)")
-    table = Table(*heads, box=None, pad_edge=False)
+    columns = ("", "item", "users") if popularity else ("", "item", "score", "reasons (weight)")
+    table = Table(*columns, box=None, pad_edge=False)
     for row in rows:
         table.add_row(*(cell.replace("[", r"\[") for cell in row))
     Console(highlight=False).print(table)
@@ -121,13 +126,13 @@ def _draw_bars(loaded: LoadedRecommender, history: Ints, item: int, user: str, o
     if isinstance(loaded.model, Popularity):
         raise DataError(f"{loaded.name} does not use the history, so there are no weights to draw")
     name = loaded.assets.name
-    (weighed,) = weigh_history(loaded, history, [item])
-    by_contribution = sorted(range(len(history)), key=lambda at: -abs(weighed.contributions[at]))
-    positions = [at for at in by_contribution if history[at] != item][:MAX_BARS]
+    (item_weights,) = weigh_history(loaded, history, [item])
+    by_contribution = sorted(range(len(history)), key=lambda position: -abs(item_weights.contributions[position]))
+    positions = [position for position in by_contribution if history[position] != item][:MAX_BARS]
     effects = leave_one_out(loaded, history, item, positions)
     bars = [
-        HistoryItem(name(int(history[at])), float(weighed.weights[at]), effect)
-        for at, effect in zip(positions, effects, strict=True)
+        HistoryItem(name(int(history[position])), float(item_weights.weights[position]), effect)
+        for position, effect in zip(positions, effects, strict=True)
     ]
     bars.sort(key=lambda bar: -abs(bar.effect))  # as in traces: by the change without the item
     left_out = len(history) - len(bars) - int(item in history)

@@ -22,33 +22,49 @@ N_ALTERNATIVES = 3  # likely tokens per step in the comparison
 
 @with_decoding(without=("n_best", "batch_size"))
 def trace(
-    text: Annotated[str, typer.Argument(help="A sentence, an image file, or user:ID.", show_default=False)],
+    text: Annotated[
+        str, typer.Argument(metavar="INPUT", help="A sentence, an image file, or user:ID.", show_default=False)
+    ],
     *,
     model: Model = None,
-    target: Annotated[str | None, typer.Option(help="Trace this output instead of searching for one.")] = None,
-    reference: Annotated[str | None, typer.Option(help="Reference output, shown for comparison.")] = None,
-    gold: Annotated[str | None, typer.Option(help='Gold word links, counted from 0, e.g. "0-0 1-2".')] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Force this output instead of searching for one.")
+    ] = None,
+    reference: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Reference output, shown for comparison.")
+    ] = None,
+    gold: Annotated[
+        str | None, typer.Option(metavar="LINKS", help='Gold word alignment, counted from 0: "0-0 1-2".')
+    ] = None,
     edit: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
-            help="Edit the attention or the source: onehot:step=3,position=0, uniform, source:position=2,text=dog;"
-            " may be repeated.",
+            metavar="EDIT",
+            help="Edit the attention weights or the source, e.g. onehot:step=3,position=0, uniform or"
+            " source:position=2,text=dog; may be repeated.",
         ),
     ] = None,
     detail: Annotated[
-        str, typer.Option(help="weights; steps: also scores, queries and values; full: the same at every site.")
+        str,
+        typer.Option(
+            metavar="DETAIL",
+            help="What to record: weights; steps: also scores, queries and values of the alignment site; full: of"
+            " every site.",
+        ),
     ] = "steps",
     replay: Annotated[
-        bool, typer.Option(help="Recompute every number in plain loops and record the largest differences.")
+        bool, typer.Option(help="Recompute all numbers from the parameters in plain Python; store the differences.")
     ] = False,
     what_if: Annotated[
-        bool, typer.Option("--what-if", help="Also compute the effect of each source position, for the page.")
+        bool, typer.Option("--what-if", help="Also compute each step with all or no weight on each source position.")
     ] = False,
-    out: Annotated[Path, typer.Option("-o", "--out", help="Trace file to write (JSON).", show_default=False)],
+    out: Annotated[
+        Path, typer.Option("-o", "--out", metavar="FILE", help="Trace file to write (JSON).", show_default=False)
+    ],
     **decoding: Any,
 ) -> None:
-    """Record every step of a model on one input. With --set, compares the output with that of an edit."""
+    """Record every step of a model on one input. With --set, also prints how the edit changes the output."""
     options = parse_decoding(decoding)
     from heedful.tasks.base import TraceRequest
     from heedful.tasks.bundled import find_models
@@ -60,7 +76,7 @@ def trace(
 
     levels: tuple[TraceDetail, ...] = get_args(TraceDetail)
     if detail not in levels:
-        raise TraceError(f'--detail "{detail}": no such detail; {nearest(detail, levels)}')
+        raise TraceError(f'--detail "{detail}": no such level of detail; {nearest(detail, levels)}')
     edits = [parse_edit(edit_text) for edit_text in edit or ()]
     if not text.strip():
         raise DataError("the sentence is empty")
@@ -104,17 +120,17 @@ def _check_gold(recorded: Trace, strict: bool) -> None:
     links = {*recorded.gold.sure, *recorded.gold.possible}
     image = recorded.source.image is not None
     source_name, source_parts = ("the image", "regions") if image else ("the source", "words")
-    for at, side, name, parts in (
+    for side_index, side, name, parts in (
         (0, recorded.source, source_name, source_parts),
         (1, recorded.target, "the output", "words"),
     ):
-        count = len(side.tokens) if image and at == 0 else len(side.words)
-        beyond = sorted(link for link in links if link[at] >= count)
+        count = len(side.tokens) if image and side_index == 0 else len(side.words)
+        beyond = sorted(link for link in links if link[side_index] >= count)
         if not beyond:
             continue
         size = f"{count:,} {parts}, numbered 0 to {count - 1:,}" if count else f"no {parts}"
         message = f'--gold "{beyond[0][0]}-{beyond[0][1]}": {name} has {size}'
-        if at == 0 or strict:
+        if side_index == 0 or strict:
             raise TraceError(message)
         print(f"warning: {message} ({side.text}); such links are not drawn", file=sys.stderr)
 

@@ -14,15 +14,19 @@ def train(
     recipe: RecipeFile,
     overrides: Overrides = None,
     *,
-    out: Annotated[Path, typer.Option("-o", "--out", help="Model folder to write.", show_default=False)],
+    out: Annotated[
+        Path, typer.Option("-o", "--out", metavar="FOLDER", help="Model folder to write.", show_default=False)
+    ],
 ) -> None:
-    """Train a model from a recipe. The same command again resumes an interrupted training."""
+    """Train a model from a recipe. To resume an interrupted run, repeat the command."""
     from heedful.config import load_recipe
 
-    loaded = load_recipe(recipe, overrides or [])  # before torch is imported, so that mistakes are reported at once
+    loaded = load_recipe(
+        recipe, overrides or []
+    )  # before torch is imported, so that errors in the recipe are reported at once
     from heedful.cli.progress import training_progress
     from heedful.tasks.train import train_recipe
 
     with training_progress() as callbacks:
         trained = train_recipe(loaded, out, callbacks)
-    print(f"model written to {out}" if trained else f"{out}: already trained to the end of this recipe")
+    print(f"model written to {out}" if trained else f"{out}: already holds the finished model of this recipe")

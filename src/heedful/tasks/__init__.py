@@ -1,1 +1,1 @@
-"""One file per task joins reader, model, decoder and metric."""
+"""The tasks: each package connects data, model, decoding and metrics."""

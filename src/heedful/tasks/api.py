@@ -53,7 +53,7 @@ class Model:
         """Return the recipe's decoding options, replaced by those of a call."""
         return self.loaded.recipe.decoding.override(decoding_options(options))
 
-    def _refuse_decoding(self, options: dict[str, Any]) -> None:
+    def _check_no_decoding_options(self, options: dict[str, Any]) -> None:
         if options:
             raise TypeError(f"{next(iter(options))}: decoding options are for models that generate text")
 

@@ -1,7 +1,7 @@
 """The types that tasks and their callers share: the task interface, loaded models, requests and results.
 
-Verbs such as `train`, `evaluate` and `trace` use a `Task` and know nothing of words, images or ratings. A new task
-is a package with a `Task` in it and a line in `tasks/registry.py`.
+Commands such as `train`, `evaluate` and `trace` call a `Task` and contain no code for words, images or ratings. A new
+task is a package with a class that implements `Task`, and a line in `tasks/registry.py`.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ WEIGHTS = "model.safetensors"
 
 
 class Assets(Protocol):
-    """The files of a model folder beside recipe, weights and card: vocabularies, labels, a catalog."""
+    """What a model needs besides its weights: vocabularies, labels, an item catalog. Each has a file in the folder."""
 
     def save(self, folder: Path) -> None: ...
-    def sizes(self) -> dict[str, int]: ...  # for the card
+    def sizes(self) -> dict[str, int]: ...  # vocabulary sizes, for the model card
 
 
-A = TypeVar("A")
-M = TypeVar("M")
+AssetsT = TypeVar("AssetsT")
+ModelT = TypeVar("ModelT")
 
 
-class LoadedModel(NamedTuple, Generic[A, M]):
+class LoadedModel(NamedTuple, Generic[AssetsT, ModelT]):
     """A model folder in memory, ready for inference."""
 
     name: str
     recipe: Recipe
-    assets: A
-    model: M
+    assets: AssetsT
+    model: ModelT
     card: Mapping[str, Any]
     path: Path
 
@@ -67,26 +67,26 @@ def hash_weights(folder: Path) -> str:
     return hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
 
 
-def refuse_decoding(loaded: LoadedModel[Any, Any], options: DecodingOptions) -> None:
-    """Raise an error if decoding options are given to a model that generates no text."""
+def check_no_decoding_options(loaded: LoadedModel[Any, Any], options: DecodingOptions) -> None:
+    """Raise DataError if decoding options are given for a model that does not generate text."""
     if options != loaded.recipe.decoding.model_copy(update={"n_best": 1}):
         task = loaded.recipe.task.kind
         raise DataError(f"--beam, --sample, --seed: {loaded.name} was trained to {task} and generates no text")
 
 
 def keep_initialization(_: nn.Module) -> Sequence[str]:
-    """Leave a new model as it was built."""
+    """Keep the random initial weights of a new model."""
     return ()
 
 
 class TrainingSetup(NamedTuple):
-    """What a training needs beside the model: data, assets, and lines for the log."""
+    """Everything a training run needs except the model: data, assets, and lines for the log."""
 
     task: Trainable[Any, Any]
     assets: Assets
     summary: Sequence[str]  # joined into the first line of the log
     notes: Sequence[str] = ()  # one line each
-    initialize: Callable[[Any], Sequence[str]] = keep_initialization  # changes a new model; returns lines for the log
+    initialize: Callable[[Any], Sequence[str]] = keep_initialization  # sets initial weights; returns lines for the log
 
 
 class EvaluationRequest(NamedTuple):
@@ -98,40 +98,40 @@ class EvaluationRequest(NamedTuple):
     decoding: DecodingOptions = DecodingOptions()  # overrides the recipe's
     int8: bool = False
     threads: int = 0  # 0: one per processor
-    gallery: Path | None = None
+    gallery: Path | None = None  # HTML page of example captions to write
 
 
 @dataclass(frozen=True, slots=True)
 class TraceRequest:
-    """What to trace: an input, and optionally an output to force, gold links, and edits."""
+    """The options of `heedful trace`: an input, and optionally an output to force, gold links, and edits."""
 
-    text: str  # a line, an image's file name, or `user:ID`
+    input: str  # a line, an image's file name, or `user:ID`
     detail: TraceDetail = "steps"
-    target: str | None = None  # generated whatever the model would choose
+    target: str | None = None  # output to force; None: the model generates one
     reference: str | None = None
     gold: Gold | None = None
     edits: Sequence[Edit] = ()
-    parent: Trace | None = None  # the unedited trace
+    parent: Trace | None = None  # the trace without the edits
     seed: int = 1
     with_counterfactuals: bool = False
 
 
 class Table(NamedTuple):
-    """Rows of text under their column heads."""
+    """A table to print: column titles and rows of text."""
 
-    heads: Sequence[str]
+    columns: Sequence[str]
     rows: Sequence[Sequence[str]]
 
 
 class EvaluationResult(Protocol):
-    """The metrics of one model on one set of items."""
+    """The metrics of one model or ensemble on one dataset."""
 
     @property
     def name(self) -> str: ...
     @property
     def items(self) -> int: ...
     @property
-    def unit(self) -> str: ...  # what the items are: "pairs", "users"
+    def unit(self) -> str: ...  # plural noun for the items: "pairs", "users"
     @property
     def metrics(self) -> Sequence[Metric]: ...
     def tables(self) -> Sequence[Table]: ...
@@ -140,7 +140,7 @@ class EvaluationResult(Protocol):
 
 
 class Variant(NamedTuple):
-    """A row of `heedful compare`: its name, and the overrides of the recipe that make it."""
+    """A row of `heedful compare`: its name, and the recipe settings it overrides."""
 
     name: str
     overrides: tuple[str, ...]
@@ -161,11 +161,14 @@ class Task(Protocol):
     def build(self, recipe: Recipe, assets: Any) -> nn.Module: ...
 
     def setup_training(self, recipe: Recipe, base: Path, assets: Any | None, callbacks: Callbacks) -> TrainingSetup:
-        """Open the data and learn the assets; a resumed run passes those it began with."""
+        """Open the data and build the assets, such as vocabularies.
+
+        Relative paths of the recipe start at the folder `base`. A resumed run passes its existing `assets`.
+        """
 
     def has_test_data(self, recipe: Recipe, base: Path) -> bool: ...
     def evaluate(self, folders: Sequence[Path], request: EvaluationRequest) -> EvaluationResult: ...
     def trace(self, loaded: Any, request: TraceRequest, decoding: DecodingOptions) -> Trace: ...
 
     def baselines(self, model: ModelConfig) -> list[Variant]:
-        """Return the variants without attention that `heedful compare` adds."""
+        """Return the variants without learned attention that `heedful compare` adds as baselines."""

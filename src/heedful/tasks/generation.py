@@ -1,4 +1,4 @@
-"""What the tasks that generate text share: ensembles, and training with validation of greedy outputs."""
+"""Code shared by the tasks that generate text: ensembles, and training with validation of greedy outputs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def make_generator(models: Sequence[Seq2Seq], int8: bool = False) -> Autoregress
 
 
 def validation_metrics(metric: str, defaults: tuple[str, ...] = ("bleu",)) -> tuple[str, ...]:
-    """Return the names of the metrics to validate with, beside the loss and exact match."""
+    """Return the names of the metrics to validate with, in addition to the loss and exact match."""
     if metric in ("loss", "exact", *defaults):
         return defaults
     spec = find_metric(metric)
@@ -50,11 +50,11 @@ class GenerationTraining(ABC):
 
     recipe: Recipe
     target: Tokenizer
-    metrics: tuple[str, ...]  # beside the loss and exact match
+    metrics: tuple[str, ...]  # in addition to the loss and exact match
     buckets: BucketBatches
-    sources: Sequence[str]  # of the validation items, as they are shown
+    sources: Sequence[str]  # of the validation items, for sample outputs
     references: References  # one or several per validation item
-    has_end_token: bool  # whether the source ends with one, whose share of the weights is checked
+    has_end_token: bool  # whether the source ends with one; its share of the weights is monitored
 
     @abstractmethod
     def validation_batches(self) -> Iterator[TextBatch]:
@@ -67,7 +67,7 @@ class GenerationTraining(ABC):
         """Return hypotheses for the first `limit` validation items."""
 
     def steps_per_epoch(self, world_size: int = 1) -> int:
-        """Return the number of batches of the process that gets most."""
+        """Return the number of batches per epoch, of the process that gets the most."""
         return -(-len(self.buckets.epoch_plan(1)) // world_size)
 
     def split_batch(self, batch: TextBatch, n_parts: int) -> list[TextBatch]:

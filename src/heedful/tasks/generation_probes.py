@@ -1,6 +1,7 @@
-"""Probes of models that generate text: the next word at some steps of a model's own outputs.
+"""Probes of models that generate text: each decision is the next word at one step of an output.
 
-Everything before the attention is cached, and earlier words are forced.
+The outputs are the model's own; words before the probed step are forced. What the model computes before the attention
+is computed once, then the attention weights are replaced as often as a test needs.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ PREDICT_ROWS = 200  # decisions per batch without gradients
 
 @dataclass(frozen=True)
 class NextWordProbe:
-    """The next word at one step of several sentences."""
+    """The next word at one step of several sentences; rows are sentences."""
 
     model: Seq2Seq
-    state: State
-    last: Tensor
+    state: State  # of the decoder before the step
+    last: Tensor  # (row,): the token generated before the step
     site: str
-    weights: Tensor
-    valid: Tensor
-    readable: Tensor
-    probabilities: Tensor
-    items: list[int]
+    weights: Tensor  # (row, head, key)
+    valid: Tensor  # (row, key): readable and no special token
+    readable: Tensor  # (row, key): not masked
+    probabilities: Tensor  # (row, word)
+    items: list[int]  # the index of each sentence in the corpus
     step: int
 
     @property
@@ -73,7 +74,7 @@ class GeneratedCorpus:
     outputs: Sequence[Sequence[int]]
 
     def encode(self, rows: Sequence[int], sources: Sequence[Sequence[int]]) -> Padded | Regions:
-        """Return the model input of sources that stand in for those of `rows`."""
+        """Return `sources`, which replace the sources of `rows`, as model input."""
         return pad(sources)
 
     def batch(self, rows: Sequence[int]) -> TextBatch:
@@ -88,7 +89,7 @@ class GeneratedCorpus:
 
 
 class GenerationProbeTarget:
-    """A model and the outputs it generated itself: every next word is a decision."""
+    """A model and the outputs that it generated: every next word is a decision."""
 
     decision_name, position_name, has_decisions = "next word", "source words", True
     model: Seq2Seq
@@ -112,7 +113,7 @@ class GenerationProbeTarget:
 
 
 def sample_steps(corpus: GeneratedCorpus, per_item: int, seed: int) -> list[set[int]]:
-    """Return random steps of each output, without the end token; all of them if there are no more."""
+    """Return up to `per_item` random steps of each output, never that of the end token."""
     rng = Generator().manual_seed(seed)
     steps = []
     for output in corpus.outputs:
@@ -126,7 +127,7 @@ def next_word_probes(
 ) -> Iterator[NextWordProbe]:
     """Yield probes of the given steps; sentences of similar length share a batch."""
     assert model.alignment_site is not None
-    order = sorted((i for i, own in enumerate(steps) if own), key=lambda i: len(corpus.sources[i]))
+    order = sorted((i for i, item_steps in enumerate(steps) if item_steps), key=lambda i: len(corpus.sources[i]))
     for first in range(0, len(order), batch_size):
         yield from _batch_probes(model, corpus, steps, order[first : first + batch_size])
 
@@ -147,22 +148,22 @@ def _batch_probes(
     for t in range(max(max(steps[row], default=0) for row in rows) + 1):
         with torch.no_grad():
             output = model.step(state, last, hooks)
-        probed = [at for at, row in enumerate(rows) if t in steps[row]]
+        probed = [i for i, row in enumerate(rows) if t in steps[row]]
         if probed:
-            at = torch.tensor(probed)
+            index = torch.tensor(probed)
             weights = output.attentions[site].weights
             assert weights is not None
             yield NextWordProbe(
-                model,
-                state.select(at, at),
-                last[at],
-                site,
-                weights[at, 0],
-                valid[at],
-                readable[at],
-                next_token_logits(output)[at].softmax(dim=-1).detach(),
-                [rows[i] for i in probed],
-                t,
+                model=model,
+                state=state.select(index, index),
+                last=last[index],
+                site=site,
+                weights=weights[index, 0],
+                valid=valid[index],
+                readable=readable[index],
+                probabilities=next_token_logits(output)[index].softmax(dim=-1).detach(),
+                items=[rows[i] for i in probed],
+                step=t,
             )
         state, last = output.state, outputs[:, t]
 
@@ -180,19 +181,19 @@ def predict_from(
         with torch.no_grad():
             source = corpus.encode([decisions[row][0] for row in rows], [sources[row] for row in rows])
             output = model(TextBatch(source, target))
-            at = torch.tensor([len(prefixes[row]) for row in rows])
-            probabilities = next_token_logits(select_steps(output, at)).softmax(dim=-1)
+            next_steps = torch.tensor([len(prefixes[row]) for row in rows])
+            probabilities = next_token_logits(select_steps(output, next_steps)).softmax(dim=-1)
         by_row.update(zip(rows, probabilities, strict=True))
     return torch.stack([by_row[row] for row in range(len(sources))])
 
 
-def select_steps(output: DecoderOutput, at: Tensor) -> DecoderOutput:
-    """Return one step of each row: `at` has its number."""
-    rows = torch.arange(len(at))
+def select_steps(output: DecoderOutput, steps: Tensor) -> DecoderOutput:
+    """Return the output of one step per row; `steps` (row,) has the numbers of the steps."""
+    rows = torch.arange(len(steps))
     pointer = output.pointer
     if pointer is not None:
-        pointer = PointerOutput(pointer.weights[rows, at][:, None], pointer.gate[rows, at][:, None], pointer.ids)
-    return output._replace(features=output.features[rows, at][:, None], pointer=pointer)
+        pointer = PointerOutput(pointer.weights[rows, steps][:, None], pointer.gate[rows, steps][:, None], pointer.ids)
+    return output._replace(features=output.features[rows, steps][:, None], pointer=pointer)
 
 
 def source_saliency(model: Seq2Seq, corpus: GeneratedCorpus, decisions: Sequence[Decision]) -> list[Tensor]:
@@ -216,22 +217,22 @@ def _batch_saliency(
     hooks = frozen_weights({site.id for site in model.sites if site.kind == "cross"})
     batch = corpus.batch(rows)
     assert batch.target is not None
-    for number in range(max(len(steps[row]) for row in rows)):
-        at = torch.tensor([steps[row][min(number, len(steps[row]) - 1)] for row in rows])
-        generated = batch.target.ids[torch.arange(len(rows)), at + 1]
+    for number in range(max(len(steps[row]) for row in rows)):  # the number-th step of each row; the last repeats
+        row_steps = torch.tensor([steps[row][min(number, len(steps[row]) - 1)] for row in rows])
+        generated = batch.target.ids[torch.arange(len(rows)), row_steps + 1]
         with torch.enable_grad():  # a forward pass per step: fused layers allow one backward pass
             output, inputs = _forward_from_inputs(model, batch, hooks)
-            p = next_token_logits(select_steps(output, at)).softmax(dim=-1).gather(-1, generated[:, None])
+            p = next_token_logits(select_steps(output, row_steps)).softmax(dim=-1).gather(-1, generated[:, None])
             (gradient,) = torch.autograd.grad(p.sum(), inputs)
         importance = gradient_times_input(gradient, inputs)
-        for place, row in enumerate(rows):
+        for batch_row, row in enumerate(rows):
             if number < len(steps[row]):
-                own = importance[place, : len(corpus.sources[row])]
-                yield (row, steps[row][number]), normalize_saliency(own)
+                row_importance = importance[batch_row, : len(corpus.sources[row])]
+                yield (row, steps[row][number]), normalize_saliency(row_importance)
 
 
 def _forward_from_inputs(model: Seq2Seq, batch: TextBatch, hooks: Hooks) -> tuple[DecoderOutput, Tensor]:
-    """Return the output of a batch, and the source's embeddings or regions as a leaf that collects gradients."""
+    """Return the output of a batch, and the source's embeddings or regions as a leaf tensor with gradients."""
     if isinstance(batch.source, Regions):
         regions = batch.source.vectors.detach().requires_grad_()
         return model(TextBatch(Regions(regions, batch.source.keep), batch.target), hooks), regions

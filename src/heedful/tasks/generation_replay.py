@@ -113,7 +113,8 @@ class GenerationReplay(Replay):
         pre_norm = decoder["norm"] == "pre"
 
         def norm(x: Vector, name: str) -> list[float]:
-            return layer_norm(x, self.get(f"{name}.weight"), self.get(f"{name}.bias"), decoder["norm_epsilon"])
+            weight, bias = self.parameter(f"{name}.weight"), self.parameter(f"{name}.bias")
+            return layer_norm(x, weight, bias, decoder["norm_epsilon"])
 
         x = add(step["residual"], step["context"])
         x = x if pre_norm else norm(x, f"{layer}.cross_residual.norm")
@@ -132,7 +133,7 @@ class GenerationReplay(Replay):
         return self._project_output([((g + c) * scale + r) * scale for g, c, r in terms])
 
     def _abs(self, step: Mapping[str, Vector], t: int) -> list[float]:
-        """A feed-forward language model of the last words beside the context (Rush 2015, eq. 2)."""
+        """A feed-forward language model of the last words, concatenated with the context (Rush 2015, eq. 2)."""
         n_words = int(self.settings["decoder"]["context_words"])
         inputs = [step.input for step in self.trace.steps[: t + 1]]
         recent = ([START] * n_words + inputs)[-n_words:]
@@ -148,7 +149,7 @@ class GenerationReplay(Replay):
         """Return the log-probability of every token; padding and start are never generated."""
         recurrent = self.settings["decoder"]["kind"] in RECURRENT
         layer = "decoder.read_out.output" if recurrent else "decoder.output"
-        logits = affine(self.get(self._stored_name(f"{layer}.weight")), features, self.get(f"{layer}.bias"))
+        logits = affine(self.parameter(self._stored_name(f"{layer}.weight")), features, self.parameter(f"{layer}.bias"))
         if "copy_gate" in self.trace.intermediates:
             gate = self.trace.array(self.trace.intermediates["copy_gate"])[t]
             logits = self._with_copies(logits, sigmoid(float(gate)), t)
@@ -165,7 +166,7 @@ class GenerationReplay(Replay):
 
     def _embedding(self, token: int | None) -> list[float]:
         assert token is not None
-        row: list[float] = self.get(self._stored_name("decoder.embedding.weight"))[token]
+        row: list[float] = self.parameter(self._stored_name("decoder.embedding.weight"))[token]
         return row
 
     def _stored_name(self, name: str) -> str:

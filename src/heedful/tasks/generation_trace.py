@@ -141,13 +141,13 @@ def make_side(ids: Sequence[int], tokenizer: Tokenizer, line: str | None = None,
 def apply_source_edits(request: TraceRequest) -> str:
     """Return the text with words replaced or erased by the request's source edits."""
     edits = [edit for edit in request.edits if edit.op == "source"]
-    words = request.text.split()
+    words = request.input.split()
     for edit in sorted(edits, key=lambda e: -(e.position or 0)):
         assert edit.position is not None
         if not 0 <= edit.position < len(words):
             raise TraceError(f"source: there is no word {edit.position}; the sentence has 0 to {len(words) - 1}")
         words[edit.position : edit.position + 1] = [] if edit.text is None else [edit.text]
-    return " ".join(words) if edits else request.text
+    return " ".join(words) if edits else request.input
 
 
 def _prefix(request: TraceRequest, target: Tokenizer) -> list[int]:

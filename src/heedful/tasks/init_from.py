@@ -26,11 +26,11 @@ def load_initial_model(recipe: Recipe, base: Path) -> LoadedModel[Any, Any] | No
 
 
 def reuse_assets(other: LoadedModel[Any, Any], recipe: Recipe) -> Any:
-    """Return the other model's vocabularies; a recipe whose [tokenizer] differs is refused."""
+    """Return the other model's assets; raise ModelError if its [tokenizer] settings differ."""
     changed = [line for line in differences(other.recipe, recipe) if line.startswith("tokenizer.")]
     changed = [line for line in changed if not line.startswith("tokenizer.bpe_dropout")]
     if changed:
-        raise ModelError(f"training.init_from: {other.name} has another tokenizer:{_bullets(changed)}")
+        raise ModelError(f"training.init_from: {other.name} has a different tokenizer:{_bullets(changed)}")
     return other.assets
 
 
@@ -49,7 +49,7 @@ def copy_weights(other: LoadedModel[Any, Any], recipe: Recipe, optional: tuple[s
                 continue
             if name not in weights or weights[name].shape != tensor.shape:
                 changed = [line for line in differences(other.recipe, recipe) if line.startswith("model.")]
-                message = f"training.init_from: {other.name} has another shape: {name} does not fit"
+                message = f"training.init_from: {other.name} has a different shape: {name} does not match"
                 raise ModelError(message + _bullets(changed))
             tensor.copy_(weights[name])
         return [f"initialized from {other.name}"]

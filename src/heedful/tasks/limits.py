@@ -10,7 +10,7 @@ from heedful.config import DataConfig, Recipe
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import DataError
 
-MIN_LIMIT = 1_000  # tokens that are read even by models trained on shorter lines
+MIN_LIMIT = 1_000  # tokens: lines up to this length are read even if training lines were shorter
 OnTooLong = Literal["cut", "skip", "error"]
 Log = Callable[[str], None]
 
@@ -38,22 +38,21 @@ def limit_lines(
     tokenizer: Tokenizer,
     max_tokens: int,
     on_too_long: OnTooLong = "cut",
-    first: int = 1,
+    first_line: int = 1,
     log: Log = warn,
 ) -> list[str]:
-    """Return the lines, those with more than `max_tokens` cut, replaced by a blank line, or refused.
+    """Cut lines of more than `max_tokens`, replace them by blank lines (skip), or raise DataError.
 
-    One line of 100,000 words would delay all others or exhaust memory. `first` is the number of the first line in
-    messages.
+    One line of 100,000 words would delay all others or exhaust memory. Messages number the lines from `first_line`.
     """
     limited = []
-    for number, line in enumerate(lines, first):
+    for number, line in enumerate(lines, first_line):
         # at most four tokens (bytes) per character, so short lines need no counting
         count = len(tokenizer.encode(line)) - 1 if 4 * len(line) >= max_tokens else 0
         if count <= max_tokens:
             limited.append(line)
             continue
-        message = f'line {number} ("{line[:20]}…") has {count:,} tokens, more than the {max_tokens:,} that are read'
+        message = f'line {number} ("{line[:20]}…") has {count:,} tokens, but the model reads at most {max_tokens:,}'
         if on_too_long == "error":
             raise DataError(f"{message}; --on-too-long cut or skip processes the other lines")
         cut = on_too_long == "cut"

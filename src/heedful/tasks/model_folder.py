@@ -37,7 +37,7 @@ def save_model(
     metrics: Mapping[str, float],
     reason: str = "",
 ) -> None:
-    """Write a finished model. The card comes last: a folder without it is no finished model."""
+    """Write a finished model. The card is written last: a folder without it is not a finished model."""
     draft = folder / "model.tmp"
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
@@ -67,28 +67,28 @@ def _sync(path: Path) -> None:
 
 
 def is_finished(folder: Path) -> bool:
-    """Tell whether a folder holds a finished model."""
+    """Return whether a folder holds a finished model."""
     return (folder / CARD).is_file()
 
 
 def read_card(folder: Path) -> dict[str, Any]:
-    """Return the content of `model.json`; a damaged card or one of a newer format is refused."""
+    """Return the content of `model.json`; raise ModelError if it is damaged or of a newer format."""
     if not folder.is_dir():
         reason = "is a file; a model is a folder" if folder.is_file() else "no such model folder"
         raise ModelError(f"{folder}: {reason}")
     path = folder / CARD
     if not path.is_file():
-        hint = "; its training is not finished: heedful train resumes it" if has_checkpoint(folder) else ""
-        raise ModelError(f"{folder}: not a finished model (it has no {CARD}){hint}")
+        hint = "; training is not finished; resume it with heedful train" if has_checkpoint(folder) else ""
+        raise ModelError(f"{folder}: not a finished model: {CARD} is missing{hint}")
     try:
         card = json.loads(path.read_text(encoding="utf-8"))
         version = card["format"]
     except (ValueError, KeyError, TypeError):
-        raise ModelError(f"{path}: damaged: not the card of a model; {REPAIR_HINT}") from None
+        raise ModelError(f"{path}: damaged: not a model card; {REPAIR_HINT}") from None
     if version not in (1, FORMAT):
         newer = isinstance(version, int) and version > FORMAT
         hint = "update heedful" if newer else REPAIR_HINT
-        raise ModelError(f"{path}: format {version!r}, but this heedful reads formats 1 to {FORMAT}; {hint}")
+        raise ModelError(f"{path}: format {version!r}, but this version of heedful reads formats 1 to {FORMAT}; {hint}")
     return migrate_card(card) if version == 1 else dict(card)
 
 
@@ -112,7 +112,7 @@ def load_model(folder: Path) -> LoadedModel[Any, Any]:
     try:
         recipe = load_recipe(folder / RECIPE).recipe
     except ConfigError as error:
-        raise ModelError(f"{folder}: its recipe cannot be used by this heedful:\n{error}") from None
+        raise ModelError(f"{folder}: this version of heedful cannot use its recipe:\n{error}") from None
     task = get_task(recipe.task.kind)
     _require(folder, WEIGHTS, *task.files)
     try:
@@ -125,7 +125,9 @@ def load_model(folder: Path) -> LoadedModel[Any, Any]:
     except (safetensors.SafetensorError, RuntimeError) as error:
         lines = str(error).splitlines()  # torch's first line only announces the others
         reason = next((line.strip() for line in lines if not line.endswith(":")), lines[0])
-        raise ModelError(f"{folder / WEIGHTS}: damaged, or of another recipe: {reason}; {REPAIR_HINT}") from None
+        raise ModelError(
+            f"{folder / WEIGHTS}: damaged, or does not match its recipe: {reason}; {REPAIR_HINT}"
+        ) from None
     if card.get("sha256") not in (None, hash_weights(folder)):
         raise ModelError(
             f"{folder / WEIGHTS}: damaged: its SHA-256 differs from the card's; {REPAIR_HINT}"
@@ -153,14 +155,14 @@ def load_weights(model: torch.nn.Module, folder: Path) -> None:
 
 
 def load_model_for(folder: Path, task: str) -> LoadedModel[Any, Any]:
-    """Load a model folder; a model of another task is refused with the name of its verb."""
+    """Load a model folder; raise ModelError if the model is for another task."""
     loaded = load_model(folder)
     check_task(loaded.name, loaded.recipe.task.kind, task)
     return loaded
 
 
 def check_task(name: str, kind: str, task: str) -> None:
-    """Raise an error if a model trained for `kind` cannot do `task`; tasks derived from it can."""
+    """Raise ModelError if a model trained for the task `kind` cannot do `task`."""
     if not isinstance(get_task(kind), type(get_task(task))):
         raise ModelError(f"{name} was trained to {kind}; use heedful {kind}")
 

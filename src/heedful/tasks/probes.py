@@ -1,7 +1,7 @@
 """Probes: decisions of a model whose attention weights can be replaced while everything before them stays fixed.
 
-The faithfulness tests know a model only through these protocols. `MeasureAdapter` is what a task provides for
-`heedful measure`.
+The faithfulness tests use a model only through these protocols. A task implements `MeasureAdapter` for
+`heedful measure`. (These probes are not probing classifiers: nothing is trained.)
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from heedful.attention import AttentionOutput, Detail, Hooks, Override
 from heedful.trace.schema import Links
 
 OUTPUT_EDITS = {"uniform": "uniform", "permuted": "permute"}  # keys of `output_metrics`, and the edits they apply
-CHUNK_ROWS = 500  # variants computed at once; more do not run faster
+CHUNK_ROWS = 500  # replaced weights per batch; larger batches are not faster
 
-Decision = tuple[int, int]  # the number of an item, and a step of its output
+Decision = tuple[int, int]  # the index of an item, and a step of its output
 
 
 class Probe(Protocol):
     """Several decisions in one batch; rows are decisions."""
 
     @property
-    def weights(self) -> Tensor: ...  # (row, head, key): the model's own
+    def weights(self) -> Tensor: ...  # (row, head, key): as the model computed them
     @property
-    def readable(self) -> Tensor: ...  # (row, key)
+    def readable(self) -> Tensor: ...  # (row, key): not masked
     @property
-    def valid(self) -> Tensor: ...  # (row, key): readable, and no special token
+    def valid(self) -> Tensor: ...  # (row, key): readable and no special token
     @property
-    def probabilities(self) -> Tensor: ...  # (row, class): the model's own
+    def probabilities(self) -> Tensor: ...  # (row, class): with the model's own weights
 
     def predict(self, weights: Tensor) -> Tensor:
         """Return the probabilities (row, k, class) under k other weights each (row, k, head, key), with gradients."""
 
 
 class DecisionProbe(Probe, Protocol):
-    """A probe that knows the items and the step of its decisions."""
+    """A probe with the items and the step of its decisions."""
 
     @property
     def token_weights(self) -> Tensor: ...  # (row, key): the total weight of each token
@@ -81,9 +81,9 @@ class ProbeTarget(Protocol):
 
 
 class MeasureAdapter(Protocol):
-    """What a task provides for `heedful measure`."""
+    """The part of a task that `heedful measure` uses."""
 
-    unit: str  # what its items are
+    unit: str  # plural noun for its items: "sentences"
 
     def load_items(self, loaded: Any, data: Sequence[str], split: str) -> list[Any]: ...
     def read_gold(self, path: Path, base: int) -> list[Links]: ...
@@ -95,7 +95,7 @@ class MeasureAdapter(Protocol):
 
 
 def in_chunks(weights: Tensor, predict: Callable[[Tensor], Tensor]) -> Tensor:
-    """Apply `predict` to all variants (row, k, head, key), about `CHUNK_ROWS` at a time."""
+    """Apply `predict` to k weights per row (row, k, head, key), about `CHUNK_ROWS` at a time."""
     size = max(1, CHUNK_ROWS // len(weights))
     return torch.cat([predict(chunk) for chunk in torch.split(weights, size, dim=1)], dim=1)
 
@@ -116,9 +116,9 @@ def permute_weights(weights: Tensor, rng: Generator) -> Tensor:
 
 @contextmanager
 def differentiable_output(module: nn.Module) -> Iterator[list[Tensor]]:
-    """Make the first output of a module, such as an embedding, a leaf that collects gradients.
+    """Make the first output of a module, such as an embedding, a leaf tensor with gradients.
 
-    Yields a list, which holds that output after the module was called.
+    Yields a list that contains this tensor after the module was called.
     """
     leaves: list[Tensor] = []
 
@@ -136,7 +136,7 @@ def differentiable_output(module: nn.Module) -> Iterator[list[Tensor]]:
 
 
 def frozen_weights(sites: Collection[str]) -> Hooks:
-    """Return hooks that let no gradient flow through the weights of these sites."""
+    """Return hooks that stop gradients through the weights of these sites."""
 
     def edit(site: str, attention: AttentionOutput, _: Tensor) -> Override | None:
         assert attention.weights is not None

@@ -1,6 +1,6 @@
 """The table of tasks: each name with the object that implements it.
 
-A new task is a package beside this file and a line in `TASKS`. Entries are imported when they are first used, so
+A new task is a package in this folder and a line in `TASKS`. Entries are imported when they are first used, so
 that a recipe is checked without importing torch. Users add tasks with `heedful.register("task", name, task)`.
 """
 

@@ -13,7 +13,7 @@ from heedful.config import Recipe, TrainingConfig
 
 
 def samples_positions(recipe: Recipe) -> bool:
-    """Tell whether attention samples positions while this model is trained."""
+    """Return whether attention samples positions while this model is trained."""
     attention = recipe.model.attention
     return attention.placement == "hard" and attention.hard_training == "sample"
 
@@ -21,7 +21,7 @@ def samples_positions(recipe: Recipe) -> bool:
 def soft_attention_hooks(soft: Bool[Tensor, " batch"]) -> Hooks:
     """Return hooks that replace the sampled position by the expectation, with gradients, where `soft` is true."""
 
-    def edit(_site: str, attention: AttentionOutput, _at: Int[Tensor, "batch query"]) -> Override | None:
+    def edit(_site: str, attention: AttentionOutput, _positions: Int[Tensor, "batch query"]) -> Override | None:
         if "alpha" not in attention.extras or attention.weights is None:
             return None
         return Override(torch.where(soft[:, None, None, None], attention.extras["alpha"], attention.weights))

@@ -22,7 +22,7 @@ def open_splits(recipe: Recipe, base: Path) -> dict[str, Split]:
 
 
 def has_test_pairs(recipe: Recipe, base: Path) -> bool:
-    """Tell whether the recipe's pairs have a test split."""
+    """Return whether the recipe's pairs have a test split."""
     return recipe.data.world is not None or "test" in open_pairs(recipe.data, base)
 
 

@@ -141,7 +141,7 @@ def _replace_paths(section: S | None, absolute: Callable[[str], str], *keys: str
 
 
 def _is_trained(loaded_recipe: LoadedRecipe, out: Path) -> bool:
-    """Tell whether `out` holds this recipe's finished model; that of another recipe is refused with the differences."""
+    """Return whether `out` holds this recipe's finished model; raise TrainingError if it holds another recipe's."""
     if out.exists() and not out.is_dir():
         raise TrainingError(f"{out} is a file; --out takes a folder")
     if not is_finished(out) and not has_checkpoint(out):

@@ -1,7 +1,8 @@
-"""Capture: run a model once more over a given output and record it as the parts of a trace.
+"""Capture: run a model on an input and a given output, and record every step for a trace.
 
-However an output was decoded (greedy, beam, sampling, forced), it is scored once more in double precision with
-hooks on. Every decoding method therefore has the same record, and all numbers belong to one run.
+Whatever method decoded the output (greedy, beam search, sampling, forced), the model is run on it again with teacher
+forcing, hooks and double precision. Traces of all methods therefore have the same content, and all their numbers come
+from one forward pass.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from heedful.trace.schema import PackedTensor, SideName, Site, SiteRecord, Step,
 from heedful.trace.steps import TokenText, record_step
 
 SOURCE = "source"  # tensor: the encoder's output per position, (S, d)
-FEATURES = "features"  # tensor and intermediate: what the output matrix is applied to, (T, d)
+FEATURES = "features"  # tensor and intermediate: the input of the output layer, (T, d)
 
 
 class CaptureOutput(NamedTuple):
@@ -37,23 +38,23 @@ class CaptureOutput(NamedTuple):
 
 
 class CaptureRequest(NamedTuple):
-    """One input, the output tokens to score, how much to record, and which weights to override."""
+    """One input, the output tokens, how much to record, and which weights to override."""
 
     source: Padded | Regions
     tokens: Sequence[int]
     detail: TraceDetail = "steps"
     edit: EditHook | None = None
-    n_forced: int = 0  # first tokens that the model did not choose itself
+    n_forced: int = 0  # how many of the first tokens the model did not choose
 
 
 def capture_hooks(detail: TraceDetail, edit: EditHook | None) -> Hooks:
-    """Return the hooks that record what a trace of this detail holds."""
+    """Return hooks that record everything a trace of this detail contains."""
     return Hooks(Detail.WEIGHTS if detail == "weights" else Detail.FULL, edit=edit)
 
 
 @torch.inference_mode()
 def capture(model: Seq2Seq, request: CaptureRequest, token_text: TokenText) -> CaptureOutput:
-    """Score the output tokens in double precision and record every step and site."""
+    """Run the model on the output tokens in double precision; record every step and site."""
     model = copy.deepcopy(model).double()
     batch = TextBatch(request.source.double(), pad([[START, *request.tokens]]))
     hooks = capture_hooks(request.detail, request.edit)
@@ -63,7 +64,7 @@ def capture(model: Seq2Seq, request: CaptureRequest, token_text: TokenText) -> C
     if request.detail != "weights":
         tensors[SOURCE] = PackedTensor.pack(encoded.keys[0].numpy(), "S", "d")
         parts = dict(output.intermediates)
-        # A linear read-out's features are state and context side by side, which are recorded already.
+        # The features of a linear read-out are the concatenated state and context, which are recorded already.
         if not (model.config.decoder.recurrent and model.config.decoder.read_out == "linear"):
             parts[FEATURES] = output.features
         if output.pointer is not None:
@@ -101,7 +102,7 @@ def _record_site(
 
 
 class SiteKeys(NamedTuple):
-    """What a site attends over: values (1, key, head, width), and which keys may be read."""
+    """The keys of a site: their values (1, key, head, width), and which of them are not masked (key,)."""
 
     values: Tensor
     keep: Tensor
@@ -116,7 +117,7 @@ def pack_site(
 ) -> SiteRecord:
     """Return the record of a site of a single input and add its arrays to `tensors`.
 
-    `sides` are those of the queries and of the keys. Without `keys` only the weights are recorded.
+    `sides` are the sides of the queries and of the keys. Without `keys` only the weights are recorded.
     """
     assert attention.weights is not None
     query_axis, key_axis = (side[0].upper() for side in sides)

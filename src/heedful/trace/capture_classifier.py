@@ -39,7 +39,7 @@ def capture_classifier(
 ) -> tuple[int, CaptureOutput]:
     """Classify one text in double precision and record it; return the label's index and the record.
 
-    `label` is recorded instead of the likeliest one.
+    `label` is recorded instead of the most likely one.
     """
     model = copy.deepcopy(model).double()
     output = model(LabelBatch(source), capture_hooks(detail, edit))

@@ -11,8 +11,8 @@ from heedful.trace.plain_placement import weights_from_scores
 from heedful.trace.schema import Checks, SiteRecord, Trace
 
 SENTENCE_ENDS = "sentence_ends"  # tensor: which words are the last of their sentence
-EMPTY_SLOT = "empty_slot"  # extra: the score of a tape's empty slot, which is no position of the text
-SAME_WEIGHTS = 1e-6  # total variation distance up to which two steps attend alike
+EMPTY_SLOT = "empty_slot"  # extra: the score of a tape's empty slot, which is not a position of the text
+SAME_WEIGHTS = 1e-6  # total variation distance up to which the weights of two steps count as equal
 
 
 def check(trace: Trace) -> Checks:
@@ -30,7 +30,7 @@ def check(trace: Trace) -> Checks:
 
 
 def is_edited(trace: Trace, record: SiteRecord, query: int) -> bool:
-    """Return whether the weights of a site were edited at a query; edits without a site are the alignment's."""
+    """Return whether the weights of a site were edited at a query; edits without a site apply to the alignment site."""
     return any(
         edit.changes_weights and (edit.site or trace.alignment_site) == record.site and edit.step in (None, query)
         for edit in trace.edits
@@ -49,7 +49,7 @@ def allowed_keys(trace: Trace, record: SiteRecord, query: int) -> list[bool]:
     if record.kind == "self" and (record.query_side == "target" or trace.model.task == "read"):
         return [value and key <= query for key, value in enumerate(keep)]
     if record.kind == "history" and (item := trace.target.tokens[query].id) is not None:
-        # An item of the history is no evidence for itself (He 2018).
+        # An item of the history does not attend to itself (He 2018).
         return [value and token.id != item for value, token in zip(keep, trace.source.tokens, strict=True)]
     return keep
 
@@ -76,7 +76,7 @@ def _keys_of_sentence(trace: Trace, query: int, keep: list[bool]) -> list[bool]:
 
 
 def _row_sum_error(trace: Trace, record: SiteRecord) -> float | None:
-    """Return how far rows are from the sum that `mass` promises; edited rows promise nothing."""
+    """Return the largest difference between a row sum and the sum required by `mass`; edited rows are left out."""
     weights = trace.weights(record.site)
     rows = [query for query in range(len(weights)) if not is_edited(trace, record, query)]
     if record.mass == "free" or not rows:
@@ -122,7 +122,7 @@ def _context_errors(trace: Trace, record: SiteRecord) -> Iterator[float]:
 
 
 def _greedy_is_argmax(trace: Trace) -> bool | None:
-    """Return whether greedy search chose the likeliest token at every step that was not forced."""
+    """Return whether greedy search chose the most likely token at every step that was not forced."""
     if trace.decoding.get("method") != "greedy":
         return None
     ranks = [step.rank for step in trace.steps if step.rank is not None and not step.forced]
@@ -130,7 +130,7 @@ def _greedy_is_argmax(trace: Trace) -> bool | None:
 
 
 def _weights_vary(trace: Trace) -> bool | None:
-    """Return whether any step attends otherwise than the first."""
+    """Return whether the weights of any step differ from those of the first."""
     if trace.alignment_site is None or len(trace.steps) < 2:
         return None
     matrix = trace.matrix()

@@ -2,8 +2,9 @@
 
 The text of an edit is `OP[@SITE][:KEY=VALUE,...]`, for example `onehot:step=3,position=0`, `uniform`,
 `set:step=2,position=5,value=0.8`, `mask-head@dec.2.cross:head=1`, `source:position=2,text=dog` or
-`prefix:text=le chat`. `set` gives one position a weight and scales the others; `zero` removes one position's weight
-and scales the others; `source` replaces a source word (without `text`: deletes it); `prefix` forces the first words.
+`prefix:text=le chat`. `set` gives one position a weight and rescales the others; `zero` removes one position's weight
+and rescales the others; `source` replaces a source word (without `text`: deletes it); `prefix` forces the first output
+words. Positions and steps count from 0.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def parse_edit(text: str) -> Edit:
 
 
 def _split_keys(rest: str) -> list[str]:
-    """Split `KEY=VALUE,...`; `text=` takes everything behind it, commas included."""
+    """Split `KEY=VALUE,...`; the value of `text` is the rest of the string, including commas."""
     before, has_text, text = rest.partition("text=")
     parts = [part.strip() for part in before.split(",") if part.strip()]
     return [*parts, f"text={text}"] if has_text else parts
@@ -81,9 +82,9 @@ def _split_keys(rest: str) -> list[str]:
 def build_edit_hook(
     edits: Sequence[Edit], alignment: str | None, gold: Gold | None = None, seed: int = 1
 ) -> EditHook | None:
-    """Return the hook that applies the edits of weights, or None if there are none.
+    """Return a hook that applies the edits that change weights, or None if there are none.
 
-    `alignment` is the site of edits that name none, `gold` the links (source token, step) of `gold` edits.
+    Edits without a site apply to the site `alignment`; `gold` edits use the links (source token, step) in `gold`.
     """
     applicable = [edit for edit in edits if edit.changes_weights]
     if not applicable:
@@ -94,22 +95,22 @@ def build_edit_hook(
     def hook(site: str, output: AttentionOutput, positions: Tensor) -> Override | None:
         assert output.weights is not None
         weights = output.weights.clone()
-        touched = False
+        changed = False
         for edit in applicable:
             if site != (edit.site or alignment):
                 continue
             rows = torch.ones_like(positions, dtype=torch.bool) if edit.step is None else positions == edit.step
             if bool(rows.any()):
-                touched = True
+                changed = True
                 operation = _Operation(edit, positions, gold, seed)
                 weights = _apply(operation, weights, output.extras.get(ALLOWED), rows)
-        return Override(weights) if touched else None
+        return Override(weights) if changed else None
 
     return hook
 
 
 def validate_edits(trace: Trace) -> None:
-    """Raise if an edit names a site or step that the trace does not have: it would silently change nothing."""
+    """Raise TraceError if an edit names a site or step that does not exist: it would have no effect."""
     n_queries = {record.site: trace.tensors[record.weights].shape[0] for record in trace.sites}
     for edit in trace.edits:
         if not edit.changes_weights:
@@ -153,7 +154,7 @@ def _apply(
 
 
 def _replace(operation: _Operation, weights: Weights, keep: Bool[Tensor, "batch query head key"]) -> Weights:
-    """Return what an operation makes of weights; `keep` is True where a key may be read."""
+    """Return the weights after an operation; `keep` is True where a key is not masked."""
     edit = operation.edit
     if edit.op == "mask-head":
         return torch.zeros_like(weights)
@@ -174,12 +175,12 @@ def _replace(operation: _Operation, weights: Weights, keep: Bool[Tensor, "batch 
 
 
 def _permute(weights: Weights, keep: Bool[Tensor, "batch query head key"], seed: int) -> Weights:
-    """Permute each row's weights among the keys that may be read."""
+    """Permute each row's weights among the keys that are not masked."""
     random = torch.rand(weights.shape, generator=torch.Generator().manual_seed(seed))
     masked = ~keep
-    places = torch.argsort(masked.byte(), dim=-1, stable=True)
+    targets = torch.argsort(masked.byte(), dim=-1, stable=True)
     order = torch.argsort(random.masked_fill(masked, 2.0), dim=-1, stable=True)
-    return torch.zeros_like(weights).scatter(-1, places, weights.gather(-1, order))
+    return torch.zeros_like(weights).scatter(-1, targets, weights.gather(-1, order))
 
 
 def remove_weights(weights: Float[Tensor, "*row key"], removed: Bool[Tensor, "*#row key"]) -> Float[Tensor, "*row key"]:
@@ -194,7 +195,7 @@ def remove_weights(weights: Float[Tensor, "*row key"], removed: Bool[Tensor, "*#
 
 
 def _gold_weights(weights: Weights, positions: Int[Tensor, "batch query"], gold: Gold | None) -> Weights:
-    """Return weights on the gold source tokens of each step; steps without a link keep their own."""
+    """Return weights on the gold source tokens of each step; steps without a link keep their weights."""
     if gold is None:
         raise TraceError("gold: this sentence has no gold alignment; give one with --gold")
     edited = weights.clone()

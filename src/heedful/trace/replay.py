@@ -1,8 +1,8 @@
 """Replay: recompute scores, weights and contexts of a trace in plain Python loops from the model's parameters.
 
-A replay takes the recorded states, queries and tokens, and the parameters of the model folder. It shares no code
-with the models, so what agrees follows from the equations. What comes after the attention depends on the task: each
-task has a subclass of `Replay`.
+A replay starts from the recorded states, queries and tokens, and the parameters of the model folder. It shares no code
+with the models: numbers that agree were computed by the documented equations. The computation after the attention
+depends on the task: each task has a subclass of `Replay`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Parameters = Mapping[str, npt.NDArray[Any]]
 
 
 class SiteErrors(NamedTuple):
-    """Largest differences of one query and head."""
+    """The largest differences between recorded and recomputed numbers of one query and head."""
 
     scores: float
     weights: float
@@ -51,7 +51,7 @@ class Replay(ABC):
         self._lists: dict[str, Any] = {}
 
     def checks(self) -> Checks:
-        """Return all checks of the trace, those that need the parameters included."""
+        """Return all checks of the trace, including those that need the parameters."""
         checks = check(self.trace)
         records = [record for record in self.trace.sites if record.scores is not None and record.query is not None]
         errors = [error for record in records for error in self.site_errors(record)]
@@ -72,21 +72,21 @@ class Replay(ABC):
 
     # parameters
 
-    def get(self, name: str) -> Any:
-        """Return a parameter as lists."""
+    def parameter(self, name: str) -> Any:
+        """Return a parameter as nested lists."""
         if name not in self._lists:
             if name not in self.parameters:
-                raise TraceError(f"the model folder has no parameter {name}: the trace is of another model")
+                raise TraceError(f"the model folder has no parameter {name}: the trace was recorded with another model")
             self._lists[name] = np.asarray(self.parameters[name], dtype=np.float64).tolist()
         return self._lists[name]
 
-    def get_optional(self, name: str) -> Any:
-        """Return a parameter as lists, or None if the model has none of this name."""
-        return self.get(name) if name in self.parameters else None
+    def optional_parameter(self, name: str) -> Any:
+        """Return a parameter as nested lists, or None if the model does not have it."""
+        return self.parameter(name) if name in self.parameters else None
 
     def linear(self, name: str, x: Vector) -> list[float]:
-        """Apply the linear layer of a name, with its bias if it has one."""
-        return affine(self.get(f"{name}.weight"), x, self.get_optional(f"{name}.bias"))
+        """Apply a linear layer by its name in the state dict, with its bias if it has one."""
+        return affine(self.parameter(f"{name}.weight"), x, self.optional_parameter(f"{name}.bias"))
 
     # attention
 
@@ -104,29 +104,26 @@ class Replay(ABC):
         keys = self._project(module, self.keys(record, inputs), "to_key", record.heads)
         values = self._project(module, self.values(record, inputs), "to_value", record.heads)
         coverage = np.zeros((record.heads, len(keys[0])))
+        get_parameter = self._score_parameters(module)
         for t in range(len(inputs)):
             allowed = allowed_keys(trace, record, t)
             n_keys = self.n_keys(record, t, len(keys[0]))
             for head in range(record.heads):
-                get = self._score_parameters(module)
-                query = queries[head][t]
-                row = score_keys(str(settings["score"]), query, keys[head][:n_keys], get, coverage[head].tolist())
-                slots = self.empty_slot_scores(record, settings, query, get)
+                query, head_keys = queries[head][t], keys[head][:n_keys]
+                row = score_keys(str(settings["score"]), query, head_keys, get_parameter, coverage[head].tolist())
+                slots = self.empty_slot_scores(record, settings, query, get_parameter)
                 extra = {name: float(array[t, head]) for name, array in extras.items()}
-                extra |= self._center(module, settings, query, allowed)
-                padded = row + [0.0] * (len(allowed) - n_keys)
-                recomputed = weights_from_scores(padded + slots, allowed + [True] * len(slots), settings, t, extra)
-                recomputed = recomputed[: len(allowed)]
                 if is_edited(trace, record, t):
                     recomputed = weights[t, head].tolist()
+                else:
+                    centered = extra | self._center(module, settings, query, allowed)
+                    recomputed = _recompute_weights(row, slots, allowed, settings, t, centered)
                 coverage[head] += np.asarray(recomputed)
+                slot_error = max((abs(slot - extra[EMPTY_SLOT]) for slot in slots), default=0.0)
                 yield SiteErrors(
-                    max(
-                        max_difference(row, scores[t, head][:n_keys]),
-                        max((abs(slot - extra[EMPTY_SLOT]) for slot in slots), default=0.0),
-                    ),
-                    max_difference(recomputed, weights[t, head]),
-                    max_difference(weighted_sum(recomputed, values[head]), contexts[t, head]),
+                    scores=max(max_difference(row, scores[t, head][:n_keys]), slot_error),
+                    weights=max_difference(recomputed, weights[t, head]),
+                    context=max_difference(weighted_sum(recomputed, values[head]), contexts[t, head]),
                 )
 
     def module_name(self, record: SiteRecord) -> str:
@@ -157,13 +154,13 @@ class Replay(ABC):
         return queries if record.kind == "self" else self.source
 
     def recorded_values(self, record: SiteRecord) -> Rows:
-        """Return the values of a site with a single head, as the trace has them."""
+        """Return the recorded values of a site with a single head."""
         assert record.values is not None
         rows: Rows = self.trace.by_head(record.values)[:, 0].tolist()
         return rows
 
     def n_keys(self, record: SiteRecord, query: int, n_keys: int) -> int:
-        """Return how many keys exist at a query; those of later steps do not."""
+        """Return how many keys exist at a query; keys of later steps do not exist yet."""
         if record.kind == "tape":
             return query if any(allowed_keys(self.trace, record, query)) else 0
         return query + 1 if record.kind == "self" and record.query_side == "target" else n_keys
@@ -175,7 +172,7 @@ class Replay(ABC):
         return []
 
     def _score_parameters(self, module: str) -> Callable[[str], Any]:
-        return lambda name: self.get_optional(f"{module}.score.{name}")
+        return lambda name: self.optional_parameter(f"{module}.score.{name}")
 
     def _project(self, module: str, rows: Rows, name: str, heads: int) -> list[list[list[float]]]:
         """Return the rows of each head: its part of a projection, or the rows themselves."""
@@ -209,7 +206,21 @@ class Replay(ABC):
         return rows
 
     def logp_error(self, step: int, logp: Vector) -> float:
-        """Return the largest difference of a step's candidates and its token from recomputed log-probabilities."""
+        """Return the largest difference between recorded and recomputed log-probabilities of a step."""
         record = self.trace.steps[step]
         recorded = [(self.token(step), record.logp), *((c.id, c.logp) for c in record.top if c.id is not None)]
         return max(abs(logp[token] - value) for token, value in recorded)
+
+
+def _recompute_weights(
+    scores: list[float],
+    slots: list[float],
+    allowed: list[bool],
+    settings: Mapping[str, Any],
+    query: int,
+    extra: Mapping[str, float],
+) -> list[float]:
+    """Return the weights of all keys from the scores of those that exist, and of a tape's empty slot."""
+    padded = scores + [0.0] * (len(allowed) - len(scores))
+    weights = weights_from_scores(padded + slots, allowed + [True] * len(slots), settings, query, extra)
+    return weights[: len(allowed)]

@@ -1,4 +1,4 @@
-"""Decoding steps and their likeliest candidates, from log-probabilities to records."""
+"""Decoding steps and their most likely candidates, from log-probabilities to records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TokenText = Callable[[int], str]
 
 
 def top_candidates(logp: Float[Tensor, " vocab"], n: int, token_text: TokenText) -> list[Candidate]:
-    """Return the n likeliest tokens, without those of probability 0."""
+    """Return the n most likely tokens, without those of probability 0."""
     best = logp.topk(min(n, len(logp)))
     pairs = zip(best.values.tolist(), best.indices.tolist(), strict=True)
     return [Candidate(id=i, text=token_text(i), logp=value) for value, i in pairs if value > float("-inf")]

@@ -26,7 +26,7 @@ CELL_WIDTH, MAX_LABEL_WIDTH = 7, 18  # columns of a terminal
 
 
 def build_table(trace: Trace, options: ViewOptions) -> AttentionTable:
-    """Return the labelled weights to draw; raise if there are none."""
+    """Return the labeled weights to draw; raise if there are none."""
     table = trace.table(options.site, options.head, words=options.words, specials=options.specials)
     if not table.weights.size:
         raise TraceError("the input or the output has no words, so there is nothing to draw")

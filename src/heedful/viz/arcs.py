@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MIN_WEIGHT = 0.05  # smaller weights have no arc; their sum is written below
-LETTER_WIDTH = 0.1  # inches, with spacing
-ARC_HEIGHT = 0.6  # per width
+CHARACTER_WIDTH = 0.1  # inches; all coordinates are in characters
+ARC_HEIGHT = 0.6  # relative to the width of the arc
 
 
 def arcs_figure(trace: Trace, options: ViewOptions) -> Figure:
@@ -30,27 +30,27 @@ def arcs_figure(trace: Trace, options: ViewOptions) -> Figure:
     if record.query_side != record.key_side:
         raise TraceError(f"arcs: {record.site} attends from one text to another; use --view lines")
     table = trace.table(record.site, options.head, words=options.words, specials=options.specials)
-    places = _places(table.rows)
-    strong = {(int(i), int(j)) for i, j in np.argwhere(table.weights >= MIN_WEIGHT) if i != j}
-    legend = textwrap.wrap(_legend(table, strong), max(40, round(1.6 * places[-1])))
-    reach = max((places[i] - places[j] for i, j in strong), default=2.0)
-    left, right = places[0] - 4, places[-1] + 4
-    bottom, top = -8.0 - 2 * len(legend), ARC_HEIGHT * reach / 2 + 2
-    figure = pyplot.figure(figsize=(LETTER_WIDTH * (right - left), LETTER_WIDTH * (top - bottom)))
+    centers = _word_centers(table.rows)
+    arcs = {(int(i), int(j)) for i, j in np.argwhere(table.weights >= MIN_WEIGHT) if i != j}
+    legend = textwrap.wrap(_legend(table, arcs), max(40, round(1.6 * centers[-1])))
+    widest = max((centers[i] - centers[j] for i, j in arcs), default=2.0)
+    left, right = centers[0] - 4, centers[-1] + 4
+    bottom, top = -8.0 - 2 * len(legend), ARC_HEIGHT * widest / 2 + 2
+    figure = pyplot.figure(figsize=(CHARACTER_WIDTH * (right - left), CHARACTER_WIDTH * (top - bottom)))
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    _draw_arcs(axes, table, places, strong)
-    _write_words(axes, table.rows, places, _surprisals(trace, record.query_side == "source", options), legend)
+    _draw_arcs(axes, table, centers, arcs)
+    _write_words(axes, table.rows, centers, _surprisals(trace, record.query_side == "source", options), legend)
     axes.set(xlim=(left, right), ylim=(bottom, top))
     axes.axis("off")
     return figure
 
 
-def _draw_arcs(axes: Axes, table: AttentionTable, places: list[float], strong: set[tuple[int, int]]) -> None:
+def _draw_arcs(axes: Axes, table: AttentionTable, centers: list[float], arcs: set[tuple[int, int]]) -> None:
     from matplotlib import patches
 
-    for row, column in strong:
+    for row, column in arcs:
         weight = float(table.weights[row, column])
-        middle, width = (places[row] + places[column]) / 2, places[row] - places[column]
+        middle, width = (centers[row] + centers[column]) / 2, centers[row] - centers[column]
         axes.add_patch(
             patches.Arc(
                 (middle, 0.0), width, ARC_HEIGHT * width, theta1=0, theta2=180,
@@ -60,17 +60,17 @@ def _draw_arcs(axes: Axes, table: AttentionTable, places: list[float], strong: s
 
 
 def _write_words(
-    axes: Axes, words: list[str], places: list[float], surprisals: list[float | None], legend: list[str]
+    axes: Axes, words: list[str], centers: list[float], surprisals: list[float | None], legend: list[str]
 ) -> None:
-    for at, word in enumerate(words):
-        axes.text(places[at], -1.2, word, ha="center", va="top", color=INK)
-        if at < len(surprisals) and surprisals[at] is not None:
-            axes.text(places[at], -4.6, f"{surprisals[at]:.1f}", ha="center", va="top", color=NOTE, fontsize=8)
-    axes.text(places[0], -7.6, "\n".join(legend), va="top", color=NOTE, fontsize=8)
+    for index, word in enumerate(words):
+        axes.text(centers[index], -1.2, word, ha="center", va="top", color=INK)
+        if index < len(surprisals) and surprisals[index] is not None:
+            axes.text(centers[index], -4.6, f"{surprisals[index]:.1f}", ha="center", va="top", color=NOTE, fontsize=8)
+    axes.text(centers[0], -7.6, "\n".join(legend), va="top", color=NOTE, fontsize=8)
 
 
-def _legend(table: AttentionTable, strong: set[tuple[int, int]]) -> str:
-    drawn = sum(float(table.weights[place]) for place in strong)
+def _legend(table: AttentionTable, arcs: set[tuple[int, int]]) -> str:
+    drawn = sum(float(table.weights[arc]) for arc in arcs)
     hidden = (table.weights.sum() - np.trace(table.weights) - drawn) / max(1, len(table.rows))
     return (
         f"arcs: attention of each word to earlier words (weights under {MIN_WEIGHT:.0%} are not drawn: {hidden:.0%}"
@@ -78,18 +78,18 @@ def _legend(table: AttentionTable, strong: set[tuple[int, int]]) -> str:
     )
 
 
-def _places(labels: list[str]) -> list[float]:
-    """Return the middle of each word when they are written one after another, in characters."""
-    places, start = [], 0.0
+def _word_centers(labels: list[str]) -> list[float]:
+    """Return the x coordinate of the center of each word, in characters."""
+    centers, start = [], 0.0
     for label in labels:
         width = max(len(label), 3) + 2.5
-        places.append(start + width / 2)
+        centers.append(start + width / 2)
         start += width
-    return places
+    return centers
 
 
 def _surprisals(trace: Trace, of_source: bool, options: ViewOptions) -> list[float | None]:
-    """Return the surprisal of each row in bits; the first source token has none, the step before predicts the rest."""
+    """Return the surprisal of each row in bits; a source token is predicted one step earlier, the first never."""
     side = trace.source if of_source else trace.target
     steps = [step.logp for step in trace.steps]
     surprisals: list[float | None] = []
@@ -100,8 +100,8 @@ def _surprisals(trace: Trace, of_source: bool, options: ViewOptions) -> list[flo
             if options.specials or token.role == "normal":
                 surprisals.append(bits)
         elif options.words and token.word in index_of_word:
-            at = index_of_word[token.word]
-            surprisals[at] = (surprisals[at] or 0.0) + (bits or 0.0)
+            index = index_of_word[token.word]
+            surprisals[index] = (surprisals[index] or 0.0) + (bits or 0.0)
         else:
             index_of_word[token.word] = len(surprisals)
             surprisals.append(bits)
@@ -109,7 +109,7 @@ def _surprisals(trace: Trace, of_source: bool, options: ViewOptions) -> list[flo
 
 
 def _suits(trace: Trace, site: str | None) -> bool:
-    """A language model: the alignment site attends inside one text."""
+    """Return whether the alignment site attends within one text, as in a language model."""
     if site is not None or trace.alignment_site is None:
         return False
     record = trace.site()

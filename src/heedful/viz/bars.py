@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def draw_bars(rows: Sequence[tuple[str, float, float | None]], label: str, path: Path) -> None:
-    """Draw (name, mean, standard deviation) rows, the mean beside each bar; the file is complete or absent."""
+    """Draw (name, mean, standard deviation) rows, with the mean next to each bar; the file is written atomically."""
     save_figure(lambda: _bars_figure(rows, label), [*(name for name, _, _ in rows), label], path)
 
 
@@ -24,11 +24,11 @@ def _bars_figure(rows: Sequence[tuple[str, float, float | None]], label: str) ->
     figure, axes = pyplot.subplots(figsize=(7.5, 0.9 + 0.42 * len(rows)))
     names, means, deviations = zip(*rows, strict=True)
     errors = None if None in deviations else deviations
-    places = range(len(rows))
-    axes.barh(places, means, xerr=errors, color=BAR, ecolor="#222222", capsize=3)
-    for place, mean in zip(places, means, strict=True):
-        axes.annotate(f"{mean:.1f}", (mean, place), (5, 7), textcoords="offset points", fontsize=8)
-    axes.set_yticks(places, names)
+    rows_y = range(len(rows))
+    axes.barh(rows_y, means, xerr=errors, color=BAR, ecolor="#222222", capsize=3)
+    for y, mean in zip(rows_y, means, strict=True):
+        axes.annotate(f"{mean:.1f}", (mean, y), (5, 7), textcoords="offset points", fontsize=8)
+    axes.set_yticks(rows_y, names)
     axes.invert_yaxis()
     axes.set_xlabel(label)
     axes.spines[["top", "right"]].set_visible(False)

@@ -1,4 +1,4 @@
-"""What a view is: a name, the traces it suits, and how it is shown in a terminal, a figure or a page."""
+"""The interface of a view: the traces it suits, and how it is drawn in a terminal, a figure or a page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Output = Literal["terminal", "figure", "page"]
 
 
 class ViewOptions(NamedTuple):
-    """What of a trace to show."""
+    """Which part of a trace to show."""
 
     site: str | None = None  # None: the alignment site
     head: int | None = None  # None: the mean over heads
@@ -26,7 +26,7 @@ class ViewOptions(NamedTuple):
 
 
 class TextStyle(NamedTuple):
-    """What a terminal can show."""
+    """The capabilities of a terminal."""
 
     width: int = 100  # columns
     unicode: bool = True
@@ -34,10 +34,10 @@ class TextStyle(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One way to show a trace. An output that is None is not available.
+    """One way to show a trace. Functions that are None mark outputs that the view does not have.
 
-    `figure` returns a matplotlib figure, `text` what a terminal prints, `page` the HTML of a page. `suits` says for
-    which traces and sites the view is the default.
+    `figure` returns a matplotlib figure, `text` the text for a terminal, `page` the HTML of a page. `suits` returns
+    whether the view is the default for a trace and a site.
     """
 
     summary: str  # for help, a few words

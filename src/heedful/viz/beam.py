@@ -26,10 +26,10 @@ def beam_figure(trace: Trace, _: ViewOptions) -> Figure:
         raise TraceError("this trace has no beam: record it with --beam 5")
     best = _best_path(tree)
     last_step = max(node.step for node in tree.nodes)
-    places = _places(tree)
+    coordinates = _node_coordinates(tree)
     figure, axes = pyplot.subplots(figsize=(2.0 + 1.1 * (last_step + 2), 1.0 + 0.55 * tree.beam_size))
     for node in tree.nodes:
-        (x0, y0), (x1, y1) = places[node.parent], places[node.id]
+        (x0, y0), (x1, y1) = coordinates[node.parent], coordinates[node.id]
         is_best = node.id in best
         color = STRONG if is_best else "#9a9a9a"
         width = 0.6 + 3 * math.exp(node.logp)
@@ -55,14 +55,14 @@ def _best_path(tree: BeamTree) -> set[int]:
     return path
 
 
-def _places(tree: BeamTree) -> dict[int, tuple[float, float]]:
+def _node_coordinates(tree: BeamTree) -> dict[int, tuple[float, float]]:
     """Return where each node is drawn: steps go right, hypotheses of a step go down."""
-    places: dict[int, tuple[float, float]] = {-1: (-1.0, 0.0)}
+    coordinates: dict[int, tuple[float, float]] = {-1: (-1.0, 0.0)}
     n_drawn: dict[int, int] = {}
     for node in tree.nodes:
-        places[node.id] = (float(node.step), -float(n_drawn.get(node.step, 0)))
+        coordinates[node.id] = (float(node.step), -float(n_drawn.get(node.step, 0)))
         n_drawn[node.step] = n_drawn.get(node.step, 0) + 1
-    return places
+    return coordinates
 
 
 VIEW = View("the tree of a beam search", figure=beam_figure)

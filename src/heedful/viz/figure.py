@@ -24,7 +24,7 @@ DPI, FONT_SIZE = 150, 11
 
 
 def draw(trace: Trace, path: Path, view: str = "alignment", options: ViewOptions | None = None) -> None:
-    """Draw a view of a trace; the file is complete or absent."""
+    """Draw a view of a trace; the file is written atomically."""
     options = options or ViewOptions()
     function = get_view(view, "figure").figure
     assert function is not None
@@ -33,7 +33,7 @@ def draw(trace: Trace, path: Path, view: str = "alignment", options: ViewOptions
 
 
 def save_figure(build: Callable[[], Figure], texts: Iterable[str], path: Path) -> None:
-    """Build a figure with fonts for its texts and save it; the file is complete or absent."""
+    """Build a figure with fonts for its texts and save it; the file is written atomically."""
     if path.suffix.lower() not in FORMATS:
         raise TraceError(f"{path}: cannot draw as {path.suffix!r}; {nearest(path.suffix, FORMATS)}")
     matplotlib.use("Agg")

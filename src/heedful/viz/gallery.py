@@ -107,5 +107,5 @@ def _panels(entry: CaptionEntry) -> str:
 
 
 def write_gallery(path: Path, name: str, entries: Sequence[CaptionEntry]) -> None:
-    """Write the page; the file is complete or absent."""
+    """Write the page; the file is written atomically."""
     write_html(gallery_html(name, entries), path)

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def heads_figure(trace: Trace, options: ViewOptions) -> Figure:
-    """Draw every head of a site, or of all sites like the alignment site (one row per site)."""
+    """Draw the heads of a site; by default of all sites of the same kind as the alignment site, one row per site."""
     from matplotlib import pyplot
 
-    table = build_table(trace, options)
-    first = trace.site(options.site)
-    group = (first.kind, first.query_side, first.key_side)
-    alike = [record for record in trace.sites if (record.kind, record.query_side, record.key_side) == group]
-    records = [first] if options.site else alike
+    labels = build_table(trace, options)
+    chosen = trace.site(options.site)
+    kind = (chosen.kind, chosen.query_side, chosen.key_side)
+    same_kind = [record for record in trace.sites if (record.kind, record.query_side, record.key_side) == kind]
+    records = [chosen] if options.site else same_kind
     n_heads = max(record.heads for record in records)
     figure, grid = pyplot.subplots(
         len(records),
@@ -30,8 +30,8 @@ def heads_figure(trace: Trace, options: ViewOptions) -> Figure:
         squeeze=False,
         layout="constrained",
     )
-    for axes_of_site, record in zip(grid, records, strict=True):
-        for head, axes in enumerate(axes_of_site):
+    for site_axes, record in zip(grid, records, strict=True):
+        for head, axes in enumerate(site_axes):
             if head >= record.heads:
                 axes.axis("off")
                 continue
@@ -42,8 +42,8 @@ def heads_figure(trace: Trace, options: ViewOptions) -> Figure:
             axes.set_xticks([])
             axes.set_yticks([])
             axes.spines[:].set_color("#bbbbbb")
-    figure.supxlabel(table.column_noun.plural, fontsize=9)
-    figure.supylabel(table.row_noun.plural, fontsize=9)
+    figure.supxlabel(labels.column_noun.plural, fontsize=9)
+    figure.supylabel(labels.row_noun.plural, fontsize=9)
     return figure
 
 

@@ -54,8 +54,8 @@ def explain_items(trace: Trace, options: ViewOptions | None = None, n: int = MAX
     for item, weights, effect in zip(table.rows, table.weights, effects, strict=True):
         known = np.isfinite(effect).any()
         strength = np.where(np.isnan(effect), 0.0, np.abs(effect)) if known else np.abs(weights)
-        order = [at for at in np.argsort(-strength, kind="stable").tolist() if table.columns[at] != item]
-        history = [HistoryItem(table.columns[at], float(weights[at]), float(effect[at])) for at in order[:n]]
+        order = [i for i in np.argsort(-strength, kind="stable").tolist() if table.columns[i] != item]
+        history = [HistoryItem(table.columns[i], float(weights[i]), float(effect[i])) for i in order[:n]]
         explanations.append(Explanation(item, history, len(order) - len(history)))
     return explanations
 
@@ -97,12 +97,12 @@ def history_bars(history: Sequence[HistoryItem], title: str, n_hidden: int) -> F
     figure, (left, right) = pyplot.subplots(
         1, 2, sharey=True, figsize=(10.5, 1.7 + 0.3 * len(history)), layout="constrained"
     )
-    places = range(len(history))
-    left.barh(places, [item.weight for item in history], color=BAR)
+    rows_y = range(len(history))
+    left.barh(rows_y, [item.weight for item in history], color=BAR)
     effects = [0.0 if np.isnan(item.effect) else item.effect for item in history]
-    right.barh(places, effects, color=[POSITIVE if effect >= 0 else NEGATIVE for effect in effects])
+    right.barh(rows_y, effects, color=[POSITIVE if effect >= 0 else NEGATIVE for effect in effects])
     right.axvline(0, color="0.3", linewidth=0.8)
-    left.set_yticks(places, names)
+    left.set_yticks(rows_y, names)
     left.invert_yaxis()
     left.set_xlabel("weight")
     right.set_xlabel(EFFECT_LABEL)
@@ -119,7 +119,7 @@ def _clip(name: str) -> str:
 
 
 def _suits(trace: Trace, site: str | None) -> bool:
-    """A recommender with attention over the history."""
+    """Return whether a site is the attention of a recommender over a history."""
     record = trace.find_site(site)
     return record is not None and record.kind == "history"
 

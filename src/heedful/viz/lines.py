@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MIN_WEIGHT = 0.01  # smaller weights are not drawn; their sum is written beside the lines
+MIN_WEIGHT = 0.01  # smaller weights are not drawn; their sum is written next to the lines
 WORD_SPACING, LETTER_WIDTH = 0.75, 0.1  # inches, of the longer side
 
 
@@ -25,9 +25,9 @@ def lines_figure(trace: Trace, options: ViewOptions) -> Figure:
     from matplotlib import pyplot
 
     table = build_table(trace, options)
-    n_places = max(len(table.rows), len(table.columns))
-    figure, axes = pyplot.subplots(figsize=(1.5 + WORD_SPACING * n_places, 3.2))
-    above, below = _spread(len(table.columns), n_places), _spread(len(table.rows), n_places)
+    n_positions = max(len(table.rows), len(table.columns))
+    figure, axes = pyplot.subplots(figsize=(1.5 + WORD_SPACING * n_positions, 3.2))
+    above, below = _spread(len(table.columns), n_positions), _spread(len(table.rows), n_positions)
     gold = set(table.gold)
     for (row, column), weight in np.ndenumerate(table.weights):
         if weight >= MIN_WEIGHT:
@@ -42,24 +42,24 @@ def lines_figure(trace: Trace, options: ViewOptions) -> Figure:
     _write_words(axes, below, table.rows, -0.05, table.row_noun.plural)
     hidden = table.weights[table.weights < MIN_WEIGHT].sum() / max(1, len(table.rows))
     _write_note(axes, 0.5, f"lines under {MIN_WEIGHT:.0%}\nhide {hidden:.1%}\nof the weight")
-    axes.set(xlim=(-0.5, n_places - 0.5), ylim=(-0.35, 1.35))
+    axes.set(xlim=(-0.5, n_positions - 0.5), ylim=(-0.35, 1.35))
     axes.axis("off")
     return figure
 
 
-def _write_words(axes: Axes, places: np.ndarray, words: list[str], y: float, name: str) -> None:
+def _write_words(axes: Axes, positions: np.ndarray, words: list[str], y: float, name: str) -> None:
     """Write the words of a side, rotated where they would overlap, and before them what they are."""
-    gap = WORD_SPACING * (float(places[1] - places[0]) if len(places) > 1 else len(words[0]))
+    gap = WORD_SPACING * (float(positions[1] - positions[0]) if len(positions) > 1 else len(words[0]))
     rotated = max(map(len, words), default=0) * LETTER_WIDTH > gap
     above = y > 0
-    for place, word in zip(places, words, strict=True):
+    for position, word in zip(positions, words, strict=True):
         if rotated:
             axes.text(
-                place, y, word, rotation=40, rotation_mode="anchor",
+                position, y, word, rotation=40, rotation_mode="anchor",
                 ha="left" if above else "right", va="bottom" if above else "top",
             )  # fmt: skip
         else:
-            axes.text(place, y, word, ha="center", va="bottom" if above else "top")
+            axes.text(position, y, word, ha="center", va="bottom" if above else "top")
     _write_note(axes, 1.0 if above else 0.0, name)
 
 
@@ -67,8 +67,8 @@ def _write_note(axes: Axes, y: float, text: str) -> None:
     axes.text(-0.6, y, text, color=NOTE, fontsize=9, ha="right", va="center")
 
 
-def _spread(count: int, n_places: int) -> np.ndarray:
-    return np.linspace(0, n_places - 1, count) if count > 1 else np.array([(n_places - 1) / 2])
+def _spread(count: int, n_positions: int) -> np.ndarray:
+    return np.linspace(0, n_positions - 1, count) if count > 1 else np.array([(n_positions - 1) / 2])
 
 
 VIEW = View(

@@ -45,7 +45,7 @@ def page_html(trace: Trace, start: str = "") -> str:
 
 
 def write_html(text: str, path: Path) -> None:
-    """Write a page; the file is complete or absent."""
+    """Write a page; the file is written atomically."""
     with atomic_write(path, TraceError) as draft:
         draft.write_text(text, encoding="utf-8")
 

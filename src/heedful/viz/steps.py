@@ -1,4 +1,4 @@
-"""The steps view: the likeliest next words at every decoding step."""
+"""The steps view: the most likely next words at every decoding step."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MAX_PANELS_PER_ROW = 5
 
 
 def steps_figure(trace: Trace, _: ViewOptions) -> Figure:
-    """Draw bars of the likeliest words of each step; the generated word is dark."""
+    """Draw bars of the most likely words of each step; the generated word is dark."""
     from matplotlib import pyplot
 
     n_steps = len(trace.steps)
     if not any(step.top for step in trace.steps):
-        raise TraceError("this trace does not have the likeliest words of each step")
+        raise TraceError("this trace does not have the most likely words of each step")
     n_columns = min(n_steps, MAX_PANELS_PER_ROW)
     n_rows = -(-n_steps // n_columns)
     figure, grid = pyplot.subplots(n_rows, n_columns, figsize=(2.6 * n_columns, 0.6 + 1.5 * n_rows), squeeze=False)
@@ -46,4 +46,4 @@ def steps_figure(trace: Trace, _: ViewOptions) -> Figure:
     return figure
 
 
-VIEW = View("the likeliest words of each step", figure=steps_figure)
+VIEW = View("the most likely words of each step", figure=steps_figure)

@@ -1,4 +1,4 @@
-"""The words of a classified text with their weights, and its likeliest labels."""
+"""The words of a classified text with their weights, and its most likely labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words view: a classified text, its words shaded by their weights, and the likeliest labels.
+"""The words view: a classified text, its words shaded by their weights, and the most likely labels.
 
 Shades are relative to the largest weight, so that long texts are readable too; numbers are the weights.
 """
@@ -36,16 +36,16 @@ def words_text(trace: Trace, options: ViewOptions | None = None, style: TextStyl
     text = Text()
     text.append(weighted.label, style="bold")
     text.append(f"   ({'  '.join(f'{name} {p:.2f}' for name, p in weighted.labels)})\n\n")
-    words = [word + "*" * (at in weighted.gold) for at, word in enumerate(weighted.words)]
+    words = [word + "*" * (index in weighted.gold) for index, word in enumerate(weighted.words)]
     widths = [max(MIN_WORD_WIDTH, cell_len(word)) for word in words]
     for line in wrap_words(widths, style.width):
         above, below = Text(), Text()
-        for at in line:
-            share, weight = weighted.shades[at], weighted.weights[at]
-            above.append(words[at], style="reverse" if share >= 0.5 else "")
-            above.append(" " * (widths[at] - cell_len(words[at]) + WORD_GAP))
+        for index in line:
+            share, weight = weighted.shades[index], weighted.weights[index]
+            above.append(words[index], style="reverse" if share >= 0.5 else "")
+            above.append(" " * (widths[index] - cell_len(words[index]) + WORD_GAP))
             cell = shade_text(share, style.unicode) + number_text(weight, style.unicode)
-            below.append(cell.ljust(widths[at] + WORD_GAP))
+            below.append(cell.ljust(widths[index] + WORD_GAP))
         text.append(above).append("\n").append(below).append("\n")
     legend = LEGEND + (GOLD_LEGEND if weighted.gold else "")
     text.append(textwrap.fill(legend, max(style.width, 20)) + "\n", style="dim")
@@ -110,23 +110,23 @@ def _draw_words(axes: Axes, weighted: WeightedText, lines: list[list[int]], heig
     axes.set(xlim=(0, FIGURE_WIDTH), ylim=(height, 0))
     for row, line in enumerate(lines):
         x, y = 0.1, 0.35 + LINE_HEIGHT * row
-        for at in line:
-            share = weighted.shades[at]
+        for index in line:
+            share = weighted.shades[index]
             box = {
                 "facecolor": colormaps[COLORMAP](0.75 * share),
-                "edgecolor": GOLD if at in weighted.gold else "none",
+                "edgecolor": GOLD if index in weighted.gold else "none",
                 "boxstyle": "round,pad=0.2",
             }
             color = "white" if share > 0.8 else INK
-            word = axes.text(x, y, weighted.words[at], color=color, bbox=box, va="center")
+            word = axes.text(x, y, weighted.words[index], color=color, bbox=box, va="center")
             width = word.get_window_extent(renderer).width / figure.dpi
-            number = f"{weighted.weights[at]:.2f}" if weighted.weights[at] >= 0.005 else "·"
+            number = f"{weighted.weights[index]:.2f}" if weighted.weights[index] >= 0.005 else "·"
             axes.text(x + width / 2, y + 0.26, number, fontsize=7, color=NOTE, ha="center", va="center")
             x += width + 0.16
 
 
 def _suits(trace: Trace, site: str | None) -> bool:
-    """A classifier that pools by attention."""
+    """Return whether a site is the attention pooling of a classifier."""
     record = trace.find_site(site)
     return record is not None and record.kind == "pool" and record.query_side == "target"
 

@@ -48,8 +48,8 @@ def words_html(trace: Trace, options: ViewOptions | None = None) -> str:
 
 def _words(weighted: WeightedText) -> str:
     spans = []
-    for at, (word, share, weight) in enumerate(zip(weighted.words, weighted.shades, weighted.weights, strict=True)):
-        ring = " gold" if at in weighted.gold else ""
+    for index, (word, share, weight) in enumerate(zip(weighted.words, weighted.shades, weighted.weights, strict=True)):
+        ring = " gold" if index in weighted.gold else ""
         color = f"background: rgba(38, 115, 191, {0.7 * share:.3f})"
         spans.append(f'<span class="word{ring}" style="{color}">{html.escape(word)}<small>{weight:.2f}</small></span>')
     return " ".join(spans)

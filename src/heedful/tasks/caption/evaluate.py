@@ -109,9 +109,9 @@ def _shared_features(models: Sequence[LoadedCaptioner]) -> CachedFeatures:
     for other in models[1:]:
         names = f"{first.name} and {other.name}"
         if other.assets.target.to_json() != first.assets.target.to_json():
-            raise ModelError(f"{names} have different vocabularies: no ensemble is possible")
+            raise ModelError(f"{names} have different vocabularies and cannot form an ensemble")
         if open_features(other).key != features.key:
-            raise ModelError(f"{names} have different backbones: no ensemble is possible")
+            raise ModelError(f"{names} have different backbones and cannot form an ensemble")
     return features
 
 

@@ -40,8 +40,8 @@ class ImageCorpus(GeneratedCorpus):
 
     def encode(self, rows: Sequence[int], sources: Sequence[Sequence[int]]) -> Regions:
         keep = torch.zeros(len(rows), self.features.shape[1], dtype=torch.bool)
-        for at, source in enumerate(sources):
-            keep[at, [region - FIRST_REGION for region in source if region != END]] = True
+        for index, source in enumerate(sources):
+            keep[index, [region - FIRST_REGION for region in source if region != END]] = True
         return Regions(self.features[list(rows)], keep)
 
     def special_positions(self, batch: TextBatch) -> Tensor:
@@ -115,7 +115,7 @@ class CaptionAdapter:
         return evaluation_items(loaded, data, split)
 
     def read_gold(self, path: Path, base: int) -> list[Links]:
-        raise DataError("--gold: captions have no word links; the scenes world knows its regions itself")
+        raise DataError("--gold: not used for captions; the gold regions of the scenes world are known without it")
 
     def describe_attention(
         self, loaded: LoadedCaptioner, items: Sequence[Item], gold: Sequence[Links] | None
@@ -124,7 +124,7 @@ class CaptionAdapter:
         captions = generate_captions(loaded, load_features(loaded, items), Hooks(Detail.WEIGHTS, frozenset({site})))
         weights = [h.attentions[site].mean(dim=1).double().numpy() for h in captions]
         report: dict[str, Any] = {"attention": describe_weights(weights)}
-        pointing = play_pointing_game(loaded, items) if any(item.things for item in items) else {}
+        pointing = play_pointing_game(loaded, items) if any(item.objects for item in items) else {}
         if pointing:
             report["gold"] = {
                 "gold_weight": pointing.pop("region_weight"),

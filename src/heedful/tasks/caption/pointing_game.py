@@ -85,9 +85,9 @@ def _point(loaded: LoadedCaptioner, items: Sequence[Item]) -> list[PointedWord]:
         word_ids = target.word_ids(hypothesis.tokens)
         weights = hypothesis.attentions[site].float().mean(dim=1)
         side = item.image.open().width
-        for at, (word, boxes) in enumerate(zip(words, ground_caption(words, item.things), strict=True)):
-            if boxes and at in word_ids:  # a word of several subwords points with the first
-                grid = weights[word_ids.index(at)].view(1, 1, *loaded.assets.backbone_info.grid)
+        for word_index, (word, boxes) in enumerate(zip(words, ground_caption(words, item.objects), strict=True)):
+            if boxes and word_index in word_ids:  # a word of several subwords points with the first
+                grid = weights[word_ids.index(word_index)].view(1, 1, *loaded.assets.backbone_info.grid)
                 pointed.append(_point_word(word, boxes, grid, side))
     return pointed
 

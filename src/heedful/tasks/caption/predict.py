@@ -24,7 +24,7 @@ from heedful.tasks.caption.tuned_backbone import check_tunable, get_tuned_networ
 
 
 def load_backbone(loaded: LoadedCaptioner) -> Backbone:
-    """Return the backbone that a model was trained with; another version is refused."""
+    """Return the backbone that a model was trained with; raise ModelError if its weights or version differ."""
     backbone, config = open_recipe_backbone(loaded.recipe, Path()), images_config(loaded.recipe)
     if BackboneInfo.of(backbone) != loaded.assets.backbone_info:
         raise ModelError(f"{loaded.name} was trained with other weights, or another version, of {config.backbone}")

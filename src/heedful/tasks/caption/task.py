@@ -1,4 +1,4 @@
-"""Images to captions: joins images, a backbone, an encoder-decoder, search and metrics."""
+"""Image captioning: connects images, a backbone, an encoder-decoder, decoding and metrics."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ class CaptioningTask:
     def setup_training(
         self, recipe: Recipe, base: Path, assets: CaptionAssets | None, callbacks: Callbacks
     ) -> TrainingSetup:
-        initial = load_initial_model(recipe, base) if assets is None else None  # first, because images take time
+        initial = (
+            load_initial_model(recipe, base) if assets is None else None
+        )  # loaded first: reading images takes long, and an error should come early
         items = open_items(recipe, base)
         backbone = open_recipe_backbone(recipe, base)
         features = _open_features(backbone, recipe)
@@ -72,7 +74,9 @@ class CaptioningTask:
         if initial is None:
             return setup
         if initial.assets.target.vocabulary() != assets.target.vocabulary():
-            raise ModelError(f"training.init_from: {initial.name} has another vocabulary")
+            raise ModelError(
+                f"training.init_from: {initial.name} has a different vocabulary"
+            )
         return setup._replace(initialize=copy_weights(initial, recipe, optional=(f"{MODULE}.",)))
 
     def has_test_data(self, recipe: Recipe, base: Path) -> bool:
@@ -82,7 +86,7 @@ class CaptioningTask:
         return evaluate_models(folders, request)
 
     def trace(self, loaded: LoadedCaptioner, request: TraceRequest, decoding: DecodingOptions) -> Trace:
-        return trace_image(loaded, ImageFile(Path(request.text)), request, decoding)
+        return trace_image(loaded, ImageFile(Path(request.input)), request, decoding)
 
     def baselines(self, model: ModelConfig) -> list[Variant]:
         return generation_baselines(model)
@@ -90,9 +94,9 @@ class CaptioningTask:
 
 def _open_features(backbone: Backbone, recipe: Recipe) -> CachedFeatures | OnTheFlyFeatures:
     config = images_config(recipe)
-    return (
-        OnTheFlyFeatures(check_tunable(backbone, config.backbone)) if config.tune_backbone else CachedFeatures(backbone)
-    )
+    if config.tune_backbone:
+        return OnTheFlyFeatures(check_tunable(backbone, config.backbone))
+    return CachedFeatures(backbone)
 
 
 def _make_training(

@@ -28,5 +28,5 @@ def _region_side(name: str, photo: SourceImage) -> Side:
     """Return the regions as tokens, named by row and column from 1."""
     rows, columns = photo.grid
     names = [f"r{row + 1}c{column + 1}" for row in range(rows) for column in range(columns)]
-    tokens = [Token(text=text, word=at) for at, text in enumerate(names)]
+    tokens = [Token(text=text, word=index) for index, text in enumerate(names)]
     return Side(text=name, tokens=tokens, words=names, image=photo)

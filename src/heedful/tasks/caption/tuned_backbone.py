@@ -82,7 +82,7 @@ class OnTheFlyFeatures:
             on_progress(1)
 
     def has(self, image: ImageSource) -> bool:
-        """Tell whether an image can be read."""
+        """Return whether an image can be read."""
         return image in self.readable
 
     def pixels(self, images: Sequence[ImageSource]) -> Tensor:

@@ -56,7 +56,7 @@ class TunedCaptionTraining(CaptionTraining):
 
     def _make_batch(self, items: Sequence[Item], examples: Sequence[EncodedPair]) -> PixelBatch:  # type: ignore[override]
         numbers = sorted({example.source[0] for example in examples})
-        index = {number: at for at, number in enumerate(numbers)}
+        index = {number: position for position, number in enumerate(numbers)}
         return PixelBatch(
             self.features.pixels([items[number].image for number in numbers]),
             torch.tensor([index[example.source[0]] for example in examples]),

@@ -19,7 +19,7 @@ class Classifier(Model):
     def __call__(self, inputs: Sequence[str], **options: Any) -> list[str]: ...
     def __call__(self, inputs: str | Sequence[str], **options: Any) -> str | list[str]:
         """Return the label of a text, or of each of several; "" for a blank one."""
-        self._refuse_decoding(options)
+        self._check_no_decoding_options(options)
         texts = [inputs] if isinstance(inputs, str) else list(inputs)
         labels = ["" if result is None else result.label for result in classify_lines(self.loaded, texts)]
         return labels[0] if isinstance(inputs, str) else labels

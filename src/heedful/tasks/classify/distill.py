@@ -23,7 +23,7 @@ N_NAMED = 6  # labels that an error names
 
 
 def load_teachers(recipe: Recipe, base: Path, labels: Labels) -> list[LoadedClassifier]:
-    """Return the models that `training.teachers` names; teachers with other labels are refused."""
+    """Return the models that `training.teachers` names; raise ModelError if their labels differ."""
     teachers: list[LoadedClassifier] = []
     for name in recipe.training.teachers:
         folder = locate_folder(name, base)
@@ -34,11 +34,11 @@ def load_teachers(recipe: Recipe, base: Path, labels: Labels) -> list[LoadedClas
         teacher_labels = teacher.assets.labels.names
         if teacher_labels != labels.names:
             only = (
-                ("only there", set(teacher_labels) - set(labels.names)),
-                ("only here", set(labels.names) - set(teacher_labels)),
+                ("only in the teacher", set(teacher_labels) - set(labels.names)),
+                ("only in the training data", set(labels.names) - set(teacher_labels)),
             )
             listed = "; ".join(f"{where}: {_list_names(names)}" for where, names in only if names)
-            raise ModelError(f"{SETTING}: {folder} has other labels ({listed})")
+            raise ModelError(f"{SETTING}: {folder} has different labels ({listed})")
         teachers.append(teacher)
     return teachers
 
@@ -56,7 +56,7 @@ def teacher_probs(
     for teacher in teachers:
         tokenizer, limit = teacher.assets.source, inference_limits([teacher.recipe]).max_source
         ids = tokenizer.encode_all(texts)
-        for at in (at for at, row in enumerate(ids) if len(row) - 1 > limit):
-            ids[at] = tokenizer.encode(tokenizer.truncate(texts[at], limit))
+        for index in (index for index, row in enumerate(ids) if len(row) - 1 > limit):
+            ids[index] = tokenizer.encode(tokenizer.truncate(texts[index], limit))
         by_teacher.append(label_probabilities(teacher.model, ids, threads))
     return torch.stack(by_teacher).mean(dim=0)

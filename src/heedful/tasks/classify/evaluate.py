@@ -23,7 +23,7 @@ from heedful.tasks.splits import choose_split, open_splits
 
 METRICS = (*VALIDATION_METRICS, "exact", "line-error")
 MAX_CONFUSION = 20  # classes; a larger confusion matrix is in the JSON only
-MAX_HEAD = 12  # characters of a label as a column head
+MAX_TITLE = 12  # characters of a label as a column title
 
 
 class LabelEvaluation(NamedTuple):
@@ -59,7 +59,7 @@ class LabelEvaluation(NamedTuple):
                 (self._mark_unseen(label), *(f"{count:,}" if count else "·" for count in row))
                 for label, row in zip(labels, matrix.tolist(), strict=True)
             ]
-            tables.append(Table(("label, predicted as", *(label[:MAX_HEAD] for label in labels)), rows))
+            tables.append(Table(("label, predicted as", *(label[:MAX_TITLE] for label in labels)), rows))
         return tables
 
     def _mark_unseen(self, label: str) -> str:
@@ -94,7 +94,9 @@ def evaluate_models(folders: Sequence[Path], request: EvaluationRequest) -> Labe
     if request.decoding.model_fields_set or request.int8 or request.gallery is not None:
         raise DataError("--beam, --length-penalty, --int8, --gallery: a classifier generates no text")
     unknown = [
-        f'"{name}": is no metric of labels; {nearest(name, METRICS)}' for name in request.metrics if name not in METRICS
+        f'"{name}": not a metric for classification; {nearest(name, METRICS)}'
+        for name in request.metrics
+        if name not in METRICS
     ]
     if unknown:
         raise DataError("\n".join(unknown))
@@ -103,7 +105,7 @@ def evaluate_models(folders: Sequence[Path], request: EvaluationRequest) -> Labe
     labels = first.assets.labels.names
     for other in models[1:]:
         if other.assets.labels.names != labels:
-            raise ModelError(f"{first.name} and {other.name} have different labels: no ensemble is possible")
+            raise ModelError(f"{first.name} and {other.name} have different labels and cannot form an ensemble")
     pairs = evaluation_texts(first, request.data, request.split)
     texts = [pair.source for pair in pairs]
     threads = request.threads or available_cpus()

@@ -72,7 +72,7 @@ def _copy_encoder(recipe: Recipe, base: Path, tokenizer: Tokenizer) -> Initializ
             if name not in other_weights or other_weights[name].shape[first:] != tensor.shape[first:]:
                 changed = [line for line in differences(other.recipe, recipe) if line.startswith(ENCODER_SETTINGS)]
                 listed = "\n".join(f"  - {line}" for line in changed)
-                raise ModelError(f"training.init_from: the encoder of {folder} has another shape:\n{listed}")
+                raise ModelError(f"training.init_from: the encoder of {folder} has a different shape:\n{listed}")
         for name, tensor in weights.items():
             if name != EMBEDDING:
                 tensor.copy_(other_weights[name])

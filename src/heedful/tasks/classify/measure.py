@@ -35,8 +35,8 @@ def text_weights(loaded: LoadedClassifier, pairs: Sequence[TextPair]) -> list[Po
 
     def collect(rows: Sequence[int], output: ClassifierOutput) -> None:
         assert output.weights is not None
-        for at, row in enumerate(rows):
-            weights = output.weights[at].double()[: len(ids[row])].numpy()
+        for batch_row, row in enumerate(rows):
+            weights = output.weights[batch_row].double()[: len(ids[row])].numpy()
             by_row[row] = PositionWeights(weights, source.word_ids(ids[row]))
 
     run_classifier(loaded.model, ids, collect, Hooks(Detail.WEIGHTS, loaded.model.pooling_sites))
@@ -74,7 +74,7 @@ class ClassifierProbeTarget:
         return [{0} for _ in self.sources]
 
     def probes(self, steps: Sequence[set[int]]) -> Iterator[LabelProbe]:
-        return label_probes(self.model, self.sources, [i for i, own in enumerate(steps) if own])
+        return label_probes(self.model, self.sources, [i for i, item_steps in enumerate(steps) if item_steps])
 
     def predict_from(self, decisions: Sequence[Decision], sources: Sequence[Sequence[int]]) -> Tensor:
         return predict_labels(self.model, sources)

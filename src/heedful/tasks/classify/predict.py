@@ -39,21 +39,21 @@ def classify_lines(
     *,
     weights: bool = False,
     threads: int = 0,
-    first: int = 1,
+    first_line: int = 1,
     log: Log = warn,
     on_too_long: OnTooLong = "cut",
 ) -> list[Classification | None]:
-    """Return the classification of each line; None for a blank one. `first` numbers the lines in messages.
+    """Return the classification of each line; None for a blank one. Messages number the lines from `first_line`.
 
     A warning is logged for a line without a single known word.
     """
     tokenizer, max_tokens = loaded.assets.source, inference_limits([loaded.recipe]).max_source
-    lines = limit_lines(lines, tokenizer, max_tokens, on_too_long, first, log)
+    lines = limit_lines(lines, tokenizer, max_tokens, on_too_long, first_line, log)
     filled = [i for i, line in enumerate(lines) if line.strip()]
     ids = tokenizer.encode_all([lines[i] for i in filled])
     for i, row in zip(filled, ids, strict=True):
         if all(token in (UNK, END) for token in row):
-            log(f'line {first + i} ("{lines[i][:20]}"): the model knows none of its words; its label is a guess')
+            log(f'line {first_line + i} ("{lines[i][:20]}"): the model knows none of its words; its label is a guess')
     has_attention = loaded.model.alignment_site is not None
     hooks = Hooks(Detail.WEIGHTS, loaded.model.pooling_sites) if weights and has_attention else NO_HOOKS
     results: list[Classification | None] = [None] * len(lines)
@@ -61,10 +61,10 @@ def classify_lines(
     def collect(rows: Sequence[int], output: ClassifierOutput) -> None:
         probabilities = output.logits.double().softmax(dim=-1).tolist()
         by_position = output.weights if hooks is not NO_HOOKS else None
-        for at, row in enumerate(rows):
-            token_weights = None if by_position is None else by_position[at].double()[: len(ids[row])].numpy()
+        for batch_row, row in enumerate(rows):
+            token_weights = None if by_position is None else by_position[batch_row].double()[: len(ids[row])].numpy()
             line = lines[filled[row]]
-            results[filled[row]] = _classification(loaded, line, ids[row], probabilities[at], token_weights)
+            results[filled[row]] = _classification(loaded, line, ids[row], probabilities[batch_row], token_weights)
 
     run_classifier(loaded.model, ids, collect, hooks, threads or available_cpus())
     return results

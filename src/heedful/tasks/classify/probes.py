@@ -97,6 +97,6 @@ def text_saliency(model: Classifier, sources: Sequence[Sequence[int]], texts: Se
             most_likely = model(LabelBatch(source), hooks).logits.softmax(dim=-1).max(dim=-1).values
             (gradient,) = torch.autograd.grad(most_likely.sum(), leaves[0])
         importance = gradient_times_input(gradient, leaves[0])
-        for at, row in enumerate(rows):
-            saliency[row] = normalize_saliency(importance[at, : len(sources[row])])
+        for batch_row, row in enumerate(rows):
+            saliency[row] = normalize_saliency(importance[batch_row, : len(sources[row])])
     return [saliency[row] for row in texts]

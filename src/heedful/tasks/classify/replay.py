@@ -25,10 +25,10 @@ class ClassifierReplay(Replay):
 
     def queries(self, record: SiteRecord) -> Rows:
         if record.site == WORDS:
-            return [self.get("encoder.query")] * len(self.source)
+            return [self.parameter("encoder.query")] * len(self.source)
         if record.site != POOL:
             return super().queries(record)
-        return [self.get("pooling.query")] if self._setting("query") == "learned" else [self._last_states()]
+        return [self.parameter("pooling.query")] if self._setting("query") == "learned" else [self._last_states()]
 
     def keys(self, record: SiteRecord, queries: Rows) -> Rows:
         if record.site == WORDS:

@@ -1,4 +1,4 @@
-"""Texts to labels: joins labeled texts, a classifier and its metrics."""
+"""Text classification: connects labeled texts, a classifier and its metrics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from heedful.tasks.base import (
     TraceRequest,
     TrainingSetup,
     Variant,
-    refuse_decoding,
+    check_no_decoding_options,
 )
 from heedful.tasks.classify import api
 from heedful.tasks.classify.assets import LABELS, TOKENIZER, ClassifierAssets, LoadedClassifier
@@ -83,7 +83,7 @@ class ClassificationTask:
         return evaluate_models(folders, request)
 
     def trace(self, loaded: LoadedClassifier, request: TraceRequest, decoding: DecodingOptions) -> Trace:
-        refuse_decoding(loaded, decoding)
+        check_no_decoding_options(loaded, decoding)
         return trace_text(loaded, request)
 
     def baselines(self, model: ModelConfig) -> list[Variant]:

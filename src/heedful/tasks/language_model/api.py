@@ -13,6 +13,6 @@ class LanguageModel(Model):
 
     def __call__(self, inputs: str, **options: Any) -> list[tuple[str, float]]:
         """Return each word of a line with its surprisal in bits; the end of the line counts as a word."""
-        self._refuse_decoding(options)
+        self._check_no_decoding_options(options)
         (line,) = read_lines(self.loaded, [inputs])
         return [(word.text, word.bits) for word in line.words]

@@ -112,7 +112,7 @@ def _check_request(folders: Sequence[Path], request: EvaluationRequest) -> None:
     if unknown:
         raise DataError("\n".join(f'"{name}": no such metric; {nearest(name, METRICS)}' for name in unknown))
     if len(folders) > 1:
-        raise ModelError(f"language models have no ensembles: give one model, got {len(folders)}")
+        raise ModelError(f"an ensemble of language models is not supported: give one model, got {len(folders)}")
     if request.decoding.model_fields_set or request.int8 or request.gallery:
         raise DataError("--beam, --length-penalty, --int8, --gallery: a language model scores text and generates none")
 

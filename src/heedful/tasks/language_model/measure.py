@@ -99,11 +99,11 @@ class LanguageModelAdapter:
         attends_to_itself = loaded.model.sites[-1].kind != "tape"
         for ids in encode_lines(loaded, items):
             weights = _line_weights(loaded, ids)
-            for at in range(2, len(weights)):  # earlier rows have only one position to attend to
-                row = weights[at, : at + attends_to_itself]
+            for position in range(2, len(weights)):  # earlier rows have only one position to attend to
+                row = weights[position, : position + attends_to_itself]
                 entropy.append(entropy_ratio(row[None])[0])
                 largest.append(row.max())
-                on_previous.append(row[at - 1])
+                on_previous.append(row[position - 1])
                 on_start.append(row[0])
         if not entropy:
             raise DataError("these lines are too short to measure attention: each word has one position to attend to")

@@ -22,7 +22,7 @@ START_TEXT, END_TEXT = "<s>", "</s>"
 
 
 class Word(NamedTuple):
-    """A word as it was typed, or the end of the line, after which nothing is read."""
+    """A word as it was typed, or the end token of the line."""
 
     text: str
     bits: float
@@ -52,7 +52,7 @@ class Line(NamedTuple):
 
     @property
     def readable(self) -> list[str]:
-        """Return what can be attended to, in order: `<s>` and the words."""
+        """Return the positions that words attend to, in order: `<s>` and the words."""
         return [START_TEXT, *(word.text for word in self.words)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -66,24 +66,24 @@ def limit_to_model(
     loaded: LoadedLanguageModel,
     lines: Sequence[str],
     on_too_long: OnTooLong = "cut",
-    first: int = 1,
+    first_line: int = 1,
     log: Log = warn,
 ) -> list[str]:
-    """Return the lines, those too long for the model cut, skipped (blank) or refused."""
+    """Cut lines that are too long for the model, replace them by blank lines (skip), or raise an error."""
     max_tokens = inference_max_tokens(loaded.recipe) or MIN_LIMIT
-    return limit_lines(lines, loaded.assets.text, max_tokens, on_too_long, first, log)
+    return limit_lines(lines, loaded.assets.text, max_tokens, on_too_long, first_line, log)
 
 
 @torch.inference_mode()
 def read_lines(
     loaded: LoadedLanguageModel,
     lines: Sequence[str],
-    first: int = 1,
+    first_line: int = 1,
     log: Log = warn,
     on_too_long: OnTooLong = "cut",
 ) -> Iterator[Line]:
-    """Yield each line by itself, in order; a blank one has no words. `first` numbers the lines in messages."""
-    for number, line in enumerate(limit_to_model(loaded, lines, on_too_long, first, log), first):
+    """Yield each line with its surprisals; a blank line has no words. Messages number the lines from `first_line`."""
+    for number, line in enumerate(limit_to_model(loaded, lines, on_too_long, first_line, log), first_line):
         yield _read_line(loaded, line, number, log) if line.strip() else Line(line, [], 0)
 
 
@@ -108,16 +108,16 @@ def _fold_words(
     """Fold subwords into words: bits are summed, weights folded as in a trace."""
     texts = line.split()
     positions: list[list[int]] = [[] for _ in texts]
-    for at, word in enumerate(loaded.assets.text.word_ids(ids)[:-1]):
-        positions[word].append(at)
+    for position, word in enumerate(loaded.assets.text.word_ids(ids)[:-1]):
+        positions[word].append(position)
     folded = None
     if matrix is not None:  # position p has read p inputs: the start token, then all words but the last
-        own = matrix[:, matrix.shape[1] - matrix.shape[0] :]
-        inputs = [[0], *([at + 1 for at in group] for group in positions)]
-        folded = fold(np.asarray(own), inputs, inputs)
+        on_inputs = matrix[:, matrix.shape[1] - matrix.shape[0] :]
+        inputs = [[0], *([position + 1 for position in group] for group in positions)]
+        folded = fold(np.asarray(on_inputs), inputs, inputs)
     words = []
-    for at, (text, group) in enumerate(zip(texts, positions, strict=True)):
-        weights = () if folded is None else tuple(folded[at + 1, : at + 1].tolist())
+    for index, (text, group) in enumerate(zip(texts, positions, strict=True)):
+        weights = () if folded is None else tuple(folded[index + 1, : index + 1].tolist())
         unknown = any(ids[i] == UNK for i in group)
         words.append(Word(text, sum(bits[i] for i in group), unknown, weights))
     return [*words, Word(END_TEXT, bits[-1], False, ())]

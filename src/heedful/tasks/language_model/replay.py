@@ -58,11 +58,11 @@ class LanguageModelReplay(Replay):
     def _log_probabilities(self, features: Vector) -> Vector:
         """Return the log-probability of every word; with a shortlist in two steps (Goodman 2001)."""
         matrix = "output.weight" if "output.weight" in self.parameters else "embedding.weight"  # tied
-        logits = affine(self.get(matrix), features, self.get("output.bias"))
+        logits = affine(self.parameter(matrix), features, self.parameter("output.bias"))
         shortlist = self.config.get("shortlist", 0)
         if not 0 < shortlist < len(logits):
             return log_softmax(logits)
-        tail = dot(self.get("output.tail_weight")[0], features) + self.get("output.tail_bias")[0]
+        tail = dot(self.parameter("output.tail_weight")[0], features) + self.parameter("output.tail_bias")[0]
         *first, rest = log_softmax([*logits[:shortlist], tail])
         return [*first, *(rest + value for value in log_softmax(logits[shortlist:]))]
 
@@ -72,7 +72,7 @@ class LanguageModelReplay(Replay):
         assert record.context is not None
         gates = f"core.lstmn.cells.{record.site.split('.')[1]}.gates"
         hidden = self.config["hidden"]
-        input_width = len(self.get(f"{gates}.weight")[0]) - hidden
+        input_width = len(self.parameter(f"{gates}.weight")[0]) - hidden
         queries = self.trace.array(record.query).tolist()
         contexts = self.trace.by_head(record.context)[:, 0].tolist()  # [hidden; memory]
         for query, context in zip(queries, contexts, strict=True):

@@ -1,4 +1,4 @@
-"""Language modeling: joins plain text, a language model and its perplexity."""
+"""Language modeling: connects plain text, a language model and its perplexity."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from heedful.tasks.base import (
     TraceRequest,
     TrainingSetup,
     Variant,
-    refuse_decoding,
+    check_no_decoding_options,
 )
 from heedful.tasks.init_from import copy_weights, load_initial_model, reuse_assets
 from heedful.tasks.language_model import api
@@ -82,7 +82,7 @@ class LanguageModelTask:
         return evaluate_models(folders, request)
 
     def trace(self, loaded: LoadedLanguageModel, request: TraceRequest, decoding: DecodingOptions) -> Trace:
-        refuse_decoding(loaded, decoding)
+        check_no_decoding_options(loaded, decoding)
         return trace_text(loaded, request)
 
     def baselines(self, model: ModelConfig) -> list[Variant]:

@@ -65,12 +65,12 @@ def _edit_hook(request: TraceRequest, model: LanguageModel) -> EditHook | None:
     if not edits:
         return None
 
-    def hook(site: str, attention: AttentionOutput, at: Tensor) -> Override | None:
+    def hook(site: str, attention: AttentionOutput, positions: Tensor) -> Override | None:
         assert attention.weights is not None
         count = attention.weights.shape[-1]
         applicable = [edit for edit in edits if _is_applicable(edit, count)]
         edit_hook = build_edit_hook(applicable, model.alignment_site, seed=request.seed)
-        return None if edit_hook is None or not count else edit_hook(site, attention, at)
+        return None if edit_hook is None or not count else edit_hook(site, attention, positions)
 
     return hook
 
@@ -155,7 +155,7 @@ def _site_record(
 ) -> SiteRecord:
     """Return one site's record, and add its tensors to `tensors`.
 
-    An empty slot is no position: its weight is what rows lack to 1, and its score an extra.
+    An empty slot is not a position of the text: its weight is 1 minus the sum of the row, and its score is in `extras`.
     """
     attention = output.attentions[site.id]
     assert attention.weights is not None

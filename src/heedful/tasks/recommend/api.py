@@ -16,6 +16,6 @@ class Recommender(Model):
         self, inputs: Sequence[str] = (), *, user: str | None = None, top: int = 10, **options: Any
     ) -> list[Recommendation]:
         """Return the best items for a history (titles or ids), or for a user that the model knows."""
-        self._refuse_decoding(options)
+        self._check_no_decoding_options(options)
         history = find_history(self.loaded, user, [inputs] if isinstance(inputs, str) else list(inputs))
         return recommend(self.loaded, history, top)

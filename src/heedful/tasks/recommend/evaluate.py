@@ -56,7 +56,7 @@ class RecommendEvaluation(NamedTuple):
 
     def tables(self) -> list[Table]:
         """Return the metrics by length of the history, ties, and the weight on gold items of a world."""
-        heads = ("history length", "users", *(metric.name for metric in self.by_length[0].metrics))
+        columns = ("history length", "users", *(metric.name for metric in self.by_length[0].metrics))
         rows = [
             (f"{group.low}-{group.high}", f"{group.users:,}", *(f"{metric.value:.2f}" for metric in group.metrics))
             for group in self.by_length
@@ -64,7 +64,7 @@ class RecommendEvaluation(NamedTuple):
         totals = [("users with a tie", f"{self.ties:,}")]
         if self.gold_mass is not None:
             totals.append(("weight on gold items of the history", f"{self.gold_mass:.1%}"))
-        return [Table(heads, rows), Table(("", ""), totals)]
+        return [Table(columns, rows), Table(("", ""), totals)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything for JSON."""
@@ -119,7 +119,7 @@ def _describe_candidates(held_out: HeldOut, origin: str) -> str:
 def evaluate_models(folders: Sequence[Path], request: EvaluationRequest) -> RecommendEvaluation:
     """Evaluate one recommender on the requested held-out items."""
     if len(folders) > 1:
-        raise ModelError(f"recommenders have no ensembles: give one model, got {len(folders)}")
+        raise ModelError(f"an ensemble of recommenders is not supported: give one model, got {len(folders)}")
     if request.gallery is not None or request.int8 or request.decoding.model_fields_set:
         raise DataError("--beam, --length-penalty, --int8, --gallery: a recommender ranks items and generates no text")
     names = list(request.metrics) or list(DEFAULT_METRICS)

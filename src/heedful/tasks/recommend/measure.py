@@ -45,7 +45,7 @@ def load_cases(loaded: LoadedRecommender, data: Sequence[str], split: str) -> li
         history = histories.items_of(user)
         links = None
         if test.gold:
-            links = [(int(at), 0) for at in np.flatnonzero(np.isin(history, test.gold[user]))]
+            links = [(int(position), 0) for position in np.flatnonzero(np.isin(history, test.gold[user]))]
         if len(history):
             cases.append(RankingCase(history, item, negatives, links))
     return cases
@@ -66,7 +66,7 @@ class HistoryProbeTarget:
         return [{0} for _ in self.cases]
 
     def probes(self, steps: Sequence[set[int]]) -> Iterator[HistoryProbe]:
-        return history_probes(self.model, self.cases, [i for i, own in enumerate(steps) if own])
+        return history_probes(self.model, self.cases, [i for i, item_steps in enumerate(steps) if item_steps])
 
     def predict_from(self, decisions: Sequence[Decision], sources: Sequence[Sequence[int]]) -> Tensor:
         histories = [np.array([item for item in source if item != END], dtype=np.int64) for source in sources]
@@ -128,7 +128,7 @@ class RecommendationAdapter:
         return load_cases(loaded, data, split)
 
     def read_gold(self, path: Path, base: int) -> list[Links]:
-        raise DataError("--gold: gold items of a history are known in the tastes world only")
+        raise DataError("--gold: not used for recommenders; gold items are known only for the tastes world")
 
     def describe_attention(
         self, loaded: LoadedRecommender, items: Sequence[RankingCase], gold: Sequence[Links] | None

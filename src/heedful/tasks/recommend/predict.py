@@ -67,7 +67,7 @@ def top_items(loaded: LoadedRecommender, history: Ints, top: int) -> list[tuple[
         raise DataError("every item is in the history: nothing is left to recommend")
     scores = score_items(loaded.model, [history], [candidates])
     order = np.argsort(-scores, kind="stable")[:top]
-    return [(int(candidates[at]), float(scores[at])) for at in order]
+    return [(int(candidates[index]), float(scores[index])) for index in order]
 
 
 class HistoryWeights(NamedTuple):
@@ -104,17 +104,17 @@ def leave_one_out(loaded: LoadedRecommender, history: Ints, item: int, positions
 
 
 def find_reasons(
-    loaded: LoadedRecommender, history: Ints, item: int, weighed: HistoryWeights, limit: int
+    loaded: LoadedRecommender, history: Ints, item: int, item_weights: HistoryWeights, limit: int
 ) -> list[Reason]:
     """Return the history items that raise an item's score, the largest contribution first."""
     if isinstance(loaded.model, Popularity):
         return []
-    order = np.argsort(-weighed.contributions, kind="stable").tolist()
-    positions = [at for at in order if history[at] != item and weighed.contributions[at] > 0][:limit]
+    order = np.argsort(-item_weights.contributions, kind="stable").tolist()
+    positions = [i for i in order if history[i] != item and item_weights.contributions[i] > 0][:limit]
     effects = leave_one_out(loaded, history, item, positions)
     return [
-        Reason(int(history[at]), loaded.assets.name(int(history[at])), float(weighed.weights[at]), effect)
-        for at, effect in zip(positions, effects, strict=True)
+        Reason(int(history[i]), loaded.assets.name(int(history[i])), float(item_weights.weights[i]), effect)
+        for i, effect in zip(positions, effects, strict=True)
         if effect > 0
     ]
 
@@ -123,7 +123,8 @@ def recommend(loaded: LoadedRecommender, history: Ints, top: int = 10, n_reasons
     """Return the best items for a history, each with its reasons."""
     best = top_items(loaded, history, top)
     weights = weigh_history(loaded, history, [item for item, _ in best])
-    return [
-        Recommendation(item, loaded.assets.name(item), score, find_reasons(loaded, history, item, weighed, n_reasons))
-        for (item, score), weighed in zip(best, weights, strict=True)
-    ]
+    recommendations = []
+    for (item, score), item_weights in zip(best, weights, strict=True):
+        reasons = find_reasons(loaded, history, item, item_weights, n_reasons)
+        recommendations.append(Recommendation(item, loaded.assets.name(item), score, reasons))
+    return recommendations

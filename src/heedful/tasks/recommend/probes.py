@@ -61,10 +61,10 @@ class HistoryProbe:
 
     def _predict_case(self, row: int, weights: Tensor) -> Tensor:
         case = self.cases[row]
-        own = weights[..., : len(case.history)] * self.mass[row]
+        case_weights = weights[..., : len(case.history)] * self.mass[row]
 
         def replace(site: str, _: AttentionOutput, __: Tensor) -> Override | None:
-            return Override(own[None]) if site == self.model.alignment_site else None
+            return Override(case_weights[None]) if site == self.model.alignment_site else None
 
         targets = torch.full((len(weights),), case.item)
         hooks = Hooks(Detail.NONE, edit=replace)

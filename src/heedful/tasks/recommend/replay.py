@@ -24,7 +24,7 @@ class RecommenderReplay(Replay):
     def output_errors(self) -> OutputErrors:
         if "counts" in self.parameters:
             return self._popularity_errors()
-        record, embeddings = self.trace.site(), self.get("target_embedding.weight")
+        record, embeddings = self.trace.site(), self.parameter("target_embedding.weight")
         weights = self.trace.weights()
         output_error = 0.0
         for t, step in enumerate(self.trace.steps):
@@ -32,7 +32,7 @@ class RecommenderReplay(Replay):
             if record.heads > 1 and record.context is not None:
                 context = self.linear("attention.heads.out", self.trace.by_head(record.context)[t].ravel().tolist())
             item = self.token(t)
-            score = self.get("bias")[item] + dot(embeddings[item], context)
+            score = self.parameter("bias")[item] + dot(embeddings[item], context)
             output_error = max(output_error, abs(log_sigmoid(score) - step.logp))
         return OutputErrors(self._history_error(), output_error)
 
@@ -40,12 +40,12 @@ class RecommenderReplay(Replay):
         """Return the difference of the history's vectors from their embeddings; layers in between are not replayed."""
         if "layers.0.feed_forward.0.weight" in self.parameters:
             return 0.0
-        table = self.get("history_embedding.weight")
+        table = self.parameter("history_embedding.weight")
         rows = [table[token.id] for token in self.trace.source.tokens if token.id is not None]
         return max(max_difference(a, np.asarray(b)) for a, b in zip(rows, self.source, strict=True))
 
     def _popularity_errors(self) -> OutputErrors:
-        counts = self.get("counts")
+        counts = self.parameter("counts")
         shares = (max(counts[self.token(t)] / sum(counts), 1e-12) for t in range(len(self.trace.steps)))
         errors = (abs(math.log(share) - step.logp) for share, step in zip(shares, self.trace.steps, strict=True))
         return OutputErrors(0.0, max(errors))

@@ -37,8 +37,8 @@ def score_items(
     starts = np.flatnonzero(np.diff(bounds[:-1] // BATCH_ITEMS, prepend=-1)).tolist()
     ends = [*starts[1:], len(sizes)]
 
-    def score_batch(at: int) -> None:
-        first, last = starts[at], ends[at]
+    def score_batch(number: int) -> None:
+        first, last = starts[number], ends[number]
         batch = collate_histories(histories[first:last], targets[first:last])
         with torch.inference_mode():
             scores[bounds[first] : bounds[last]] = model.logits(batch).float().numpy()
@@ -51,13 +51,13 @@ def rank_held_out(
     model: ScoringModel, histories: Histories, held_out: HeldOut, threads: int = 1, all_items: bool = False
 ) -> RankingResult:
     """Rank each held-out item among its negatives, or among all items that are not in its user's history."""
-    own = [histories.items_of(user) for user in held_out.users.tolist()]
+    user_histories = [histories.items_of(user) for user in held_out.users.tolist()]
     items, negatives = held_out.items.tolist(), held_out.negatives
     if all_items:
         count = 1 + max(int(histories.items.max(initial=0)), *(int(row.max()) for row in held_out.negatives))
-        negatives = [_all_negatives(count, history, item) for history, item in zip(own, items, strict=True)]
+        negatives = [_all_negatives(count, history, item) for history, item in zip(user_histories, items, strict=True)]
     targets = [np.append(item, row) for item, row in zip(items, negatives, strict=True)]
-    scores = score_items(model, own, targets, threads)
+    scores = score_items(model, user_histories, targets, threads)
     sizes = np.array([len(row) for row in targets])
     labels = np.zeros(len(scores), np.float32)
     labels[np.cumsum(sizes) - sizes] = 1.0

@@ -1,4 +1,4 @@
-"""Histories to items: joins ratings, a recommender and ranking metrics."""
+"""Recommendation: connects ratings, a recommender and ranking metrics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from heedful.tasks.base import (
     TraceRequest,
     TrainingSetup,
     Variant,
-    refuse_decoding,
+    check_no_decoding_options,
 )
 from heedful.tasks.recommend import api
 from heedful.tasks.recommend.assets import LoadedRecommender
@@ -72,7 +72,7 @@ class RecommendationTask:
         return evaluate_models(folders, request)
 
     def trace(self, loaded: LoadedRecommender, request: TraceRequest, decoding: DecodingOptions) -> Trace:
-        refuse_decoding(loaded, decoding)
+        check_no_decoding_options(loaded, decoding)
         return trace_recommendation(loaded, request)
 
     def baselines(self, model: ModelConfig) -> list[Variant]:

@@ -34,7 +34,7 @@ def trace_recommendation(loaded: LoadedRecommender, request: TraceRequest) -> Tr
     The items are those of the request's target (titles), of its parent, or the best ones.
     """
     _check_request(request)
-    history = parse_history(loaded, request.text)
+    history = parse_history(loaded, request.input)
     if request.target is not None:
         items = [loaded.assets.find_item(title) for title in split_titles(request.target)]
     elif request.parent is not None:
@@ -106,16 +106,16 @@ def _make_trace(loaded: LoadedRecommender, request: TraceRequest, history: Ints,
 def _leave_one_out_effects(loaded: LoadedRecommender, history: Ints, items: Sequence[int]) -> npt.NDArray[np.float64]:
     """Return each item's score minus that without a history item: (item, history); NaN where it was not computed."""
     effects = np.full((len(items), len(history)), np.nan)
-    for row, (item, weighed) in enumerate(zip(items, weigh_history(loaded, history, items), strict=True)):
-        order = np.argsort(-np.abs(weighed.contributions), kind="stable").tolist()
-        positions = [at for at in order if history[at] != item][:N_LEFT_OUT]
+    for row, (item, item_weights) in enumerate(zip(items, weigh_history(loaded, history, items), strict=True)):
+        order = np.argsort(-np.abs(item_weights.contributions), kind="stable").tolist()
+        positions = [position for position in order if history[position] != item][:N_LEFT_OUT]
         effects[row, positions] = leave_one_out(loaded, history, item, positions)
     return effects
 
 
 def _make_side(catalog: Catalog, items: Sequence[int]) -> Side:
     names = [catalog.name(item) for item in items]
-    tokens = [Token(text=name, word=at, id=item) for at, (name, item) in enumerate(zip(names, items, strict=True))]
+    tokens = [Token(text=name, word=i, id=item) for i, (name, item) in enumerate(zip(names, items, strict=True))]
     return Side(text="; ".join(names), tokens=tokens, words=names)
 
 

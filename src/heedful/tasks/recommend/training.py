@@ -61,7 +61,7 @@ class RecommendationTraining:
             yield self.interactions.batch(epoch, number, plan[number])
 
     def steps_per_epoch(self, world_size: int = 1) -> int:
-        """Return the number of batches of the process that gets most."""
+        """Return the number of batches per epoch, of the process that gets the most."""
         return -(-len(self.plan(1)) // world_size)
 
     def split_batch(self, batch: HistoryBatch, n_parts: int) -> list[HistoryBatch]:
@@ -91,15 +91,15 @@ class RecommendationTraining:
 
     def _samples(self, ranks: Ranks) -> list[Sample]:
         samples = []
-        for at in range(min(N_SAMPLES, len(self.valid))):
-            history = self.histories.items_of(int(self.valid.users[at]))
+        for index in range(min(N_SAMPLES, len(self.valid))):
+            history = self.histories.items_of(int(self.valid.users[index]))
             names = ", ".join(self.catalog.name(item) for item in islice(history.tolist(), N_LISTED))
-            rank = int(ranks.above[at] + ranks.tied[at]) + 1
+            rank = int(ranks.above[index] + ranks.tied[index]) + 1
             samples.append(
                 Sample(
                     f"{len(history)} items: {names}{', …' if len(history) > N_LISTED else ''}",
-                    self.catalog.name(int(self.valid.items[at])),
-                    f"rank {rank} of {1 + len(self.valid.negatives[at])}",
+                    self.catalog.name(int(self.valid.items[index])),
+                    f"rank {rank} of {1 + len(self.valid.negatives[index])}",
                 )
             )
         return samples
@@ -112,9 +112,9 @@ class RecommendationTraining:
         site = model.alignment_site
         hooks = Hooks(Detail.WEIGHTS, frozenset({site}))
         weights = []
-        for at in range(min(N_MONITORED, len(self.valid))):
-            history = torch.from_numpy(self.histories.items_of(int(self.valid.users[at])))
-            candidates = torch.from_numpy(np.append(self.valid.negatives[at], self.valid.items[at]))
+        for index in range(min(N_MONITORED, len(self.valid))):
+            history = torch.from_numpy(self.histories.items_of(int(self.valid.users[index])))
+            candidates = torch.from_numpy(np.append(self.valid.negatives[index], self.valid.items[index]))
             attention = model.score_items(history, candidates, hooks).attentions[site]
             assert attention.weights is not None
             weights.append(attention.weights[0].float().mean(dim=1).numpy())
@@ -122,7 +122,7 @@ class RecommendationTraining:
 
 
 def _validation_metrics(metric: str) -> tuple[str, ...]:
-    """Return the names of the metrics to validate with, beside the loss."""
+    """Return the names of the metrics to validate with, in addition to the loss."""
     if metric in ("loss", *DEFAULT_METRICS):
         return DEFAULT_METRICS
     try:

@@ -42,7 +42,7 @@ class Seq2SeqAssets(NamedTuple):
         return {side: len(tokenizer) for side, tokenizer in self._asdict().items()}
 
     def equals(self, other: Seq2SeqAssets) -> bool:
-        """Tell whether both sides have the same tokenizers."""
+        """Return whether both sides have the same tokenizers."""
         return all(mine.to_json() == its.to_json() for mine, its in zip(self, other, strict=True))
 
     def lowercase_like_target(self, references: Sequence[str]) -> list[str]:

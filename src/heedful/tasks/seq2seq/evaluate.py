@@ -86,7 +86,7 @@ def evaluate_models(folders: Sequence[Path], request: EvaluationRequest) -> Seq2
     """Evaluate one model or an ensemble on the requested data."""
     check_metric_names(request.metrics)
     if request.gallery is not None:
-        raise DataError("--gallery is for captions: it shows images")
+        raise DataError("--gallery: only captioning models have one")
     predictor = load_predictor(folders, request.int8, request.threads)
     decoding = predictor.decoding.override(request.decoding)
     pairs = evaluation_pairs(folders[0], request.data, request.split)
@@ -108,7 +108,7 @@ def evaluate_pairs(
 ) -> Seq2SeqEvaluation:
     """Generate an output for every source and compare it with its reference."""
     sources, references = [p.source for p in pairs], [p.target for p in pairs]
-    likelihood = reference_perplexity(predictor, pairs)  # fast, so that it refuses bad data early
+    likelihood = reference_perplexity(predictor, pairs)  # fast, so errors in the data are reported early
     policy = predictor.limits.on_too_long
     outputs = [best[0] for best in generate_texts(predictor, sources, decoding, on_too_long=policy)]
     names = list(metrics) or list(DEFAULT_METRICS[predictor.task])

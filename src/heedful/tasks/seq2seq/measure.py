@@ -72,7 +72,7 @@ def describe_weights(pairs: Sequence[PairWeights]) -> dict[str, float]:
     for weights, source, target in pairs:
         entropy += float(entropy_ratio(weights).sum())
         rows = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-12)
-        special = [at for at, word in enumerate(source) if word == NO_WORD]
+        special = [position for position, word in enumerate(source) if word == NO_WORD]
         special_mass += float(rows[:, special].sum())
         steps += len(rows)
         folded = fold_words(weights, source, target)

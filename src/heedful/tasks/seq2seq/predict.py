@@ -30,7 +30,7 @@ class Predictor(NamedTuple):
     decoding: DecodingOptions
     task: str
     limits: DataConfig  # `max_source` and `max_target` at inference
-    threads: int = 1  # batches searched at once
+    threads: int = 1  # batches decoded in parallel
 
     def search(
         self,
@@ -47,9 +47,9 @@ class Predictor(NamedTuple):
         by_line = dict(zip(filled, hypotheses, strict=True))
         return [by_line.get(i, []) for i in range(len(lines))]
 
-    def limit(self, lines: Sequence[str], on_too_long: OnTooLong = "cut", first: int = 1) -> list[str]:
-        """Return the lines, those too long for the model cut, skipped (blank) or refused."""
-        return limit_lines(lines, self.assets.source, self.limits.max_source, on_too_long, first)
+    def limit_length(self, lines: Sequence[str], on_too_long: OnTooLong = "cut", first_line: int = 1) -> list[str]:
+        """Cut lines that are too long for the model, replace them by blank lines (skip), or raise an error."""
+        return limit_lines(lines, self.assets.source, self.limits.max_source, on_too_long, first_line)
 
 
 def load_predictor(folders: Sequence[Path], int8: bool = False, threads: int = 0) -> Predictor:
@@ -64,7 +64,7 @@ def load_predictor(folders: Sequence[Path], int8: bool = False, threads: int = 0
 
 
 def make_predictor(loaded: Sequence[LoadedSeq2Seq], int8: bool = False, threads: int = 0) -> Predictor:
-    """Return a predictor of loaded models; models of other tasks are refused."""
+    """Return a predictor of loaded models; raise ModelError if they cannot form an ensemble."""
     first = loaded[0]
     for model in loaded:
         check_task(model.name, model.recipe.task.kind, "translate")
@@ -82,12 +82,13 @@ def make_predictor(loaded: Sequence[LoadedSeq2Seq], int8: bool = False, threads:
 
 
 def _check_ensemble(first: LoadedSeq2Seq, other: LoadedSeq2Seq) -> None:
+    """Raise ModelError if two models differ in task or vocabularies."""
     tasks = first.recipe.task.kind, other.recipe.task.kind
     if tasks[0] != tasks[1]:
         names = f"{first.name} and {other.name}"
-        raise ModelError(f"{names} were trained for different tasks ({', '.join(tasks)}): no ensemble is possible")
+        raise ModelError(f"{names} were trained for different tasks ({', '.join(tasks)}) and cannot form an ensemble")
     if not first.assets.equals(other.assets):
-        raise ModelError(f"{first.name} and {other.name} have different vocabularies: no ensemble is possible")
+        raise ModelError(f"{first.name} and {other.name} have different vocabularies and cannot form an ensemble")
 
 
 def generate_texts(
@@ -95,14 +96,14 @@ def generate_texts(
     lines: Sequence[str],
     options: DecodingOptions,
     on_progress: OnProgress = no_progress,
-    first: int = 1,
+    first_line: int = 1,
     on_too_long: OnTooLong = "cut",
 ) -> list[list[str]]:
-    """Return the output texts of each line, best first; a blank line gives a blank line.
+    """Return the output texts of each line, best first; a blank line has a blank output.
 
-    `first` is the number of the first line in messages.
+    Messages number the lines from `first_line`.
     """
-    lines = predictor.limit(lines, on_too_long, first)
+    lines = predictor.limit_length(lines, on_too_long, first_line)
     site, replace = predictor.model.alignment_site, options.replace_unknown
     return [
         [hypothesis_text(h, line, predictor.assets, site, replace) for h in hypotheses] or [""]
@@ -115,22 +116,22 @@ def generate_records(
     lines: Sequence[str],
     options: DecodingOptions,
     on_progress: OnProgress = no_progress,
-    first: int = 1,
+    first_line: int = 1,
     on_too_long: OnTooLong = "cut",
 ) -> list[dict[str, Any]]:
     """Return a record per line: its tokens, and for each output its tokens, scores and alignment."""
-    lines = predictor.limit(lines, on_too_long, first)
+    lines = predictor.limit_length(lines, on_too_long, first_line)
     site = predictor.model.alignment_site
     hooks = Hooks(Detail.WEIGHTS, frozenset({site})) if site is not None else NO_HOOKS
     records = []
     for line, hypotheses in zip(lines, predictor.search(lines, options, hooks, on_progress), strict=True):
         source = predictor.assets.source.tokens(predictor.assets.source.encode(line)) if line.strip() else []
-        outputs = [_record(predictor, line, hypothesis, options) for hypothesis in hypotheses]
+        outputs = [_output_record(predictor, line, hypothesis, options) for hypothesis in hypotheses]
         records.append({"source": line, "tokens": source, "outputs": outputs})
     return records
 
 
-def _record(predictor: Predictor, line: str, hypothesis: Hypothesis, options: DecodingOptions) -> dict[str, Any]:
+def _output_record(predictor: Predictor, line: str, hypothesis: Hypothesis, options: DecodingOptions) -> dict[str, Any]:
     site = predictor.model.alignment_site
     record: dict[str, Any] = {
         "text": hypothesis_text(hypothesis, line, predictor.assets, site, options.replace_unknown),
@@ -168,7 +169,7 @@ def search_lines(
 def hypothesis_text(
     hypothesis: Hypothesis, line: str, assets: Seq2SeqAssets, site: str | None, replace_unknown: bool = False
 ) -> str:
-    """Return the text of an output; with `replace_unknown` each `<unk>` becomes the source word attended to most."""
+    """Return the text of an output; `replace_unknown` replaces `<unk>` by the source word with the largest weight."""
     if not replace_unknown or site is None or UNK not in hypothesis.tokens or assets.target.kind != "word":
         return assets.target.decode(hypothesis.tokens)
     source = line.split()

@@ -1,4 +1,4 @@
-"""Lines to lines: joins pairs, an encoder-decoder, search and metrics."""
+"""Sequence-to-sequence tasks: connects text pairs, an encoder-decoder, decoding and metrics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from heedful.training.types import Callbacks
 
 
 class Seq2SeqTask:
-    """Translation, summarization, replies, spellings."""
+    """Translation, summarization, replies, and rewriting of strings."""
 
     files = tuple(f"{side}.tokenizer.json" for side in Seq2SeqAssets._fields)
     adapter = ADAPTER

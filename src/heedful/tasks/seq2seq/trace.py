@@ -18,8 +18,8 @@ from heedful.trace.schema import Gold, Trace
 def trace_line(loaded: LoadedSeq2Seq, request: TraceRequest, decoding: DecodingOptions) -> Trace:
     """Generate an output for a line (or force the given one), and record every step."""
     max_tokens = inference_limits([loaded.recipe]).max_source
-    (text,) = limit_lines([request.text], loaded.assets.source, max_tokens)
-    line = apply_source_edits(replace(request, text=text))
+    (text,) = limit_lines([request.input], loaded.assets.source, max_tokens)
+    line = apply_source_edits(replace(request, input=text))
     if not line.strip():
         raise DataError("there is nothing to trace in an empty sentence")
     ids = loaded.assets.source.encode(line)

@@ -1,4 +1,4 @@
-"""The weights of a site as a labelled table, by word or by token."""
+"""The weights of a site as a labeled table, by word or by token."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A trace: the record of one generation, from which every figure is drawn and on which every check runs.
+"""A trace: the record of one run of a model, from which figures and pages are drawn and which checks verify.
 
-Schema `attn-trace/2`. The weights of every site are always there. `detail` says what else is: `steps` adds the
-scores, query, values and context of the alignment site, `full` those of every site. Arrays are named in
-`tensors`, so that sites can share them.
+Schema `attn-trace/2`. A trace always contains the weights of every site. `detail` says what else it contains: `steps`
+adds the scores, query, values and context of the alignment site, `full` those of every site. Arrays are stored by name
+in `tensors`, so that several sites can refer to the same array.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ TraceDetail = Literal["weights", "steps", "full"]
 class Trace(Record):
     """One generation: its input, its output, and the attention of every step."""
 
-    to_notebook: ClassVar[Callable[[Trace], str] | None] = None  # set by `heedful.viz`, which knows pages
+    to_notebook: ClassVar[Callable[[Trace], str] | None] = None  # set by `heedful.viz`
 
     schema_: Literal["attn-trace/2"] = Field("attn-trace/2", alias="schema")
     id: str = ""
-    parent: str | None = None  # the id of the unedited trace
+    parent: str | None = None  # the id of the trace without the edits
     created: str = ""
     detail: TraceDetail = "weights"
     generator: Generator = Generator()
@@ -54,19 +54,19 @@ class Trace(Record):
     gold: Gold | None = None
     steps: list[Step]
     sites: list[SiteRecord]
-    alignment_site: str | None = None  # the one that aligns output and input; None: the model has none
-    shift: int = 1  # steps from generating a token to the query that contains it
+    alignment_site: str | None = None  # the site that aligns output and input; None: the model has none
+    shift: int = 1  # the token generated at step t is part of the query of step t + shift
     tensors: dict[str, PackedTensor] = Field(default_factory=dict)
-    intermediates: dict[str, str] = Field(
-        default_factory=dict
-    )  # inputs of the read-out by name, and `features`, its output
+    # names of tensors: the inputs of the read-out, and `features`, its output
+    intermediates: dict[str, str] = Field(default_factory=dict)
     beam: BeamTree | None = None
     edits: list[Edit] = Field(default_factory=list)
-    counterfactuals: list[Counterfactual] = Field(default_factory=list)  # precomputed, for pages without a model
+    counterfactuals: list[Counterfactual] = Field(
+        default_factory=list
+    )  # precomputed, because a page cannot run the model
     checks: Checks | None = None
-    attributions: dict[str, str] = Field(
-        default_factory=dict
-    )  # other attributions (query, key) by method, such as `leave-one-out`
+    # method, such as `leave-one-out` -> name of its tensor (query, key)
+    attributions: dict[str, str] = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
@@ -95,7 +95,7 @@ class Trace(Record):
         return self
 
     def _check_keys_from(self, record: SiteRecord) -> None:
-        """The keys of a site may be contexts of another site, which has keys of its own."""
+        """Check the site whose contexts are the keys of this one: it must exist and have keys of its own."""
         if record.keys_from is None:
             return
         inner = next((other for other in self.sites if other.site == record.keys_from), None)
@@ -173,7 +173,7 @@ class Trace(Record):
         return self.tensors[name].array().astype(np.float64)
 
     def by_head(self, name: str) -> Array:
-        """Return a tensor as (position, head, width), also where a single head has no axis."""
+        """Return a tensor as (position, head, width); a single head is stored without an axis."""
         array = self.array(name)
         return array[:, None] if array.ndim == 2 else array
 
@@ -201,7 +201,7 @@ class Trace(Record):
         words: bool = True,
         specials: bool = True,
     ) -> AttentionTable:
-        """Return the weights as a labelled table, by word or by token, with or without start and end tokens.
+        """Return the weights as a labeled table, by word or by token, with or without start and end tokens.
 
         A word's weight is the sum over its tokens as keys and the mean over its tokens as queries.
         """
@@ -221,12 +221,12 @@ class Trace(Record):
         )
 
     def _repr_html_(self) -> str | None:
-        """Return what a notebook displays, once `heedful.viz` is imported."""
+        """Return the HTML that a notebook displays, or None until `heedful.viz` is imported."""
         to_html = type(self).to_notebook
         return None if to_html is None else to_html(self)
 
     def save(self, path: Path) -> None:
-        """Write the trace as JSON, gzipped if the name ends in `.gz`; the file is complete or absent."""
+        """Write the trace as JSON, gzipped if the name ends in `.gz`; the file is written atomically."""
         raw = (self.model_dump_json(by_alias=True, exclude_none=True) + "\n").encode()
         raw = gzip.compress(raw, mtime=0) if path.suffix == ".gz" else raw
         with atomic_write(path, TraceError) as draft:
