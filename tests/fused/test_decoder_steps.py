@@ -133,7 +133,7 @@ def test_backward_may_run_only_once() -> None:
 
 def test_weights_survive_flattening() -> None:
     layer = CellWeights(torch.ones(1, 1), torch.ones(1))
-    weights = DecoderWeights((layer, layer), query=torch.ones(2, 1), second=layer)
+    weights = DecoderWeights((layer, layer), query=torch.ones(2, 1), second_gru=layer)
     assert DecoderWeights.unflatten(weights.flatten()) == weights
 
 

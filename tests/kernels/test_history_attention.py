@@ -11,8 +11,8 @@ from heedful.kernels.history_attention import (
     CONCAT,
     DOT,
     PROD,
+    HistoryEntries,
     HistoryScore,
-    Ragged,
     history_logits,
     history_loss,
 )
@@ -20,16 +20,16 @@ from heedful.kernels.history_attention import (
 pytestmark = pytest.mark.usefixtures("c_build")
 
 
-def ragged(sizes: list[int], rows: int) -> Ragged:
+def ragged(sizes: list[int], rows: int) -> HistoryEntries:
     """Histories of these sizes, each with its own first item and some others as targets."""
     histories = [torch.randperm(50)[:size] for size in sizes]
     targets = [torch.cat([history[:1], torch.randint(50, (rows,))]) for history in histories]
     offsets = (torch.tensor([0, *(len(part) for part in parts)]).cumsum(0) for parts in (histories, targets))
     item_offsets, target_offsets = offsets
-    return Ragged(torch.cat(histories), item_offsets, torch.cat(targets), target_offsets)
+    return HistoryEntries(torch.cat(histories), item_offsets, torch.cat(targets), target_offsets)
 
 
-def torch_logits(entries: Ragged, score: HistoryScore, keys: Tensor, queries: Tensor, bias: Tensor) -> Tensor:
+def torch_logits(entries: HistoryEntries, score: HistoryScore, keys: Tensor, queries: Tensor, bias: Tensor) -> Tensor:
     logits = []
     for e in range(len(entries.item_offsets) - 1):
         own_keys = slice(int(entries.item_offsets[e]), int(entries.item_offsets[e + 1]))

@@ -9,7 +9,7 @@ import torch
 
 import small_models
 from heedful.attention import NO_HOOKS, Detail, Hooks, Memory
-from heedful.layers.state import EncoderOutput, PointerOutput, State, identity_output, join_steps, step_loop
+from heedful.layers.state import EncoderOutput, PointerOutput, State, concat_decoder_outputs, identity_output, step_loop
 
 SENTENCES = 3
 
@@ -93,7 +93,7 @@ def test_a_single_step_is_not_copied() -> None:
     model = small_models.build_model(small_models.small_preset("bigru-gru"))
     state, _ = model.initial_state(small_models.small_batch())
     step = model.step(state, torch.tensor([4, 5, 6]), NO_HOOKS)
-    assert join_steps([step]) is step
+    assert concat_decoder_outputs([step]) is step
 
 
 def test_pointers_mix_into_a_distribution() -> None:

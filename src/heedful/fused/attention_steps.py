@@ -1,4 +1,4 @@
-"""Attention of all steps of a loop, with its own backward pass."""
+"""Attention in the step loop of a decoder, with its own backward pass."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Keep = Bool[Tensor, "batch key"]
 
 @runtime_checkable
 class FusedAttention(Protocol):
-    """Attention with one query per sentence and step, the decoder's state."""
+    """Attention with one query per sentence and step: the state of the decoder."""
 
     contexts: Steps
     weights: Steps
@@ -31,7 +31,7 @@ class FusedAttention(Protocol):
         """Allocate the gradients."""
 
     def backward(self, t: int, dcontext: Tensor, dweights: Tensor | None) -> Tensor:
-        """Return the gradient of the state; `dweights` is the gradient that reaches the weights themselves."""
+        """Return the gradient of the state; `dweights` is the gradient of the returned weights."""
 
     def memory_gradients(self) -> tuple[Tensor, Tensor]:
         """Return the gradients of the keys and of the values."""

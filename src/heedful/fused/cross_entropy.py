@@ -1,8 +1,8 @@
 """The output layer and the cross-entropy as one operation: logits exist for one chunk of positions at a time.
 
-All logits of a batch would be its largest tensor by far, written and read many times over. Here each chunk of logits
-becomes its own gradient in place, which is multiplied into the gradients of the weight, the bias and the features. So
-gradients are computed in the forward pass, and `backward()` may run only once.
+The logits of a whole batch would be its largest tensor by far. Here each chunk of logits is replaced in place by its
+gradient, from which the gradients of the weight, the bias and the features are computed. Gradients are thus computed in
+the forward pass, and `backward()` may run only once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch.autograd import Function
 from heedful.kernels import cross_entropy, is_full_precision, rdrop_cross_entropy
 from heedful.kernels.precomputed_grad import take_precomputed
 
-CHUNK = 2**22  # logits at a time: 16 MB
+CHUNK = 2**22  # logits per chunk: 16 MB
 
 Loss = tuple[Float[Tensor, ""], Float[Tensor, "n"]]
 """The loss summed over rows, with gradients; and the negative log-likelihood of each row, without."""
@@ -67,7 +67,7 @@ def linear_cross_entropy(
 ) -> Loss:
     """Return the summed `F.cross_entropy(F.linear(features, weight, bias), targets, label_smoothing=smoothing)`.
 
-    Also the negative log-likelihood of each target.
+    The second result is the negative log-likelihood of each target.
     """
     if not supports(features):
         logp = F.linear(features, weight, bias).log_softmax(dim=-1)
@@ -147,8 +147,8 @@ def rdrop_loss(
 ) -> Loss:
     """Return the R-Drop loss of the logits of two forward passes, summed, and the mean negative log-likelihood.
 
-    `(H(p) + H(q)) / 2 + rdrop / 4 (KL(p||q) + KL(q||p))`: half of Liang 2021, eq. 4, so that it is the loss of one
-    forward pass.
+    `(H(p) + H(q)) / 2 + rdrop / 4 (KL(p||q) + KL(q||p))`: half of Liang 2021, eq. 4, so that it is comparable to the
+    loss of one forward pass.
     """
     p, q = first.log_softmax(dim=-1), second.log_softmax(dim=-1)
     total = sum(

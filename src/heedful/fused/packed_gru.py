@@ -1,7 +1,7 @@
 """A GRU over packed sentences: no padding, and each weight's gradient as one matrix product over all steps.
 
-Sentences are packed as torch packs them: sorted by length, step by step the words of those that have not ended. So the
-rows of a step are the first rows of the step before, and nothing needs to be copied between steps.
+Sentences are packed as in a `PackedSequence` sorted by length: for each step, the words of the sentences that have not
+ended. The rows of a step continue the first rows of the step before, so nothing needs to be reordered between steps.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """All steps of an LSTMN layer as one operation with its own backward pass.
 
-A step depends on the one before, but not all of it does: what the inputs contribute to the queries and gates is
-computed for all steps beforehand, and in the backward pass the gradient of each weight is one matrix product over all
-steps. The tape has room for all slots to come; the key of a slot is projected when it is written. The summary is
-projected to the gates and to the next query by one matrix product. `LSTMNCell` does the same step by step, and the
-tests hold both equal.
+Only the recurrence itself runs step by step: the products of the inputs with the query and gate weights are computed
+for all steps beforehand, and in the backward pass the gradient of each weight is one matrix product over all steps. The
+tape is allocated for all steps; the key of a slot is projected when it is written. One matrix product projects the
+summary to the gates and to the next query. `LSTMNCell` computes the same in plain PyTorch; the tests compare both.
 """
 
 from __future__ import annotations
@@ -29,13 +28,16 @@ from heedful.kernels import (
 
 
 def supports(inputs: Tensor, keep: Bool[Tensor, "batch step"], hooks: Hooks, site: str) -> bool:
-    """Return whether `tape_steps` may run: nothing records scores or edits weights, and padding comes last."""
+    """Return whether `tape_steps` may run: no hook records scores or edits weights, and padding comes last."""
     records_weights_only = hooks.edit is None and hooks.detail_at(site) is not Detail.FULL
     return records_weights_only and is_full_precision(inputs) and bool((keep[:, 1:] <= keep[:, :-1]).all())
 
 
 class InitialTape(NamedTuple):
-    """The tape before the first step; only `keys` receive gradients (the zero slot's recency is learned)."""
+    """The tape before the first step.
+
+    Only `keys` receive gradients: with recency, a trained weight projects the position of the zero slot.
+    """
 
     keys: Float[Tensor, "batch slot score"]
     values: Float[Tensor, "batch slot both"]  # hidden state and cell of each slot, concatenated
@@ -45,7 +47,7 @@ class InitialTape(NamedTuple):
 class TapeWeights(NamedTuple):
     """The weights of the recurrence.
 
-    `summary` projects the summary to the gates and, with recall, in further rows to the next query. `key_offset` is
+    `summary` projects the summary to the gates and, with recall, in its last rows to the next query. `key_offset` is
     added to the key of each new slot.
     """
 
@@ -103,7 +105,7 @@ class _TapeSteps(Function):
             torch.mm(outputs[t], w.key.T, out=b.keys[:, slot])
             b.keys[:, slot] += w.key_offset[t]
         ctx.buffers = b
-        # Detached views: a node that held its own outputs would never be freed.
+        # Detached views: an autograd node that holds its own outputs is never freed.
         rest = tuple(x.detach() for x in (b.attention, b.summaries, b.keys, b.values))
         ctx.mark_non_differentiable(*rest)
         return outputs, *rest
@@ -164,7 +166,7 @@ def _allocate(tape: InitialTape, keep: Tensor, queries: Tensor, gates: Tensor, w
 
 
 class TapeOutput(NamedTuple):
-    """The output of all steps; gradients flow through `hidden` alone. The tape has all slots."""
+    """The output of all steps; only `hidden` has gradients. The tape has the slots of all steps."""
 
     hidden: Float[Tensor, "batch step hidden"]
     weights: Float[Tensor, "batch step slot"]
@@ -182,7 +184,7 @@ def tape_steps(
 ) -> TapeOutput:
     """Run all steps of an LSTMN layer.
 
-    `queries` and `gates` (in the order input, forget, candidate, output) are what the inputs contribute.
+    `queries` and `gates` (in the order input, forget, candidate, output) are the inputs times their weights.
     """
     hidden, attention, summaries, keys, values = _TapeSteps.apply(  # type: ignore[no-untyped-call]
         *tape, keep, queries.transpose(0, 1), gates.transpose(0, 1), *weights

@@ -1,6 +1,6 @@
-"""Engines: models for inference whose whole decoder step is one call into C, with int8 matrices.
+"""Inference engines: models that run a decoder step as one call into C, with int8 matrices.
 
-What an engine does not support (hooks that edit weights or record scores) is left to the quantized model.
+For hooks that an engine does not support (they edit weights or record scores), the quantized model runs instead.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def sentence_of_rows(rows: int, sentences: int) -> Int[Tensor, "row"]:
 
 
 def records_weights_only(hooks: Hooks) -> bool:
-    """Return whether an engine can serve the hooks: it returns weights, but no scores, and edits nothing."""
+    """Return whether an engine can serve the hooks: they record at most weights and edit nothing."""
     return hooks.edit is None and hooks.detail is not Detail.FULL
 
 

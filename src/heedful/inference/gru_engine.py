@@ -1,6 +1,6 @@
-"""The engine of GRU decoders: a whole step is one call into C, with int8 matrices.
+"""The inference engine for GRU decoders: a step is one call into C, with int8 matrices.
 
-The input gates of every word are computed once, so that a step only looks them up.
+The input gates of every word of the vocabulary are precomputed, so that a step only looks them up.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ READ_OUTS = ("linear", "affine", "tanh", "deep")
 
 @dataclass(frozen=True, slots=True)
 class GruState(State):
-    """The state of a generation: memories are never selected, each row knows the sentence it attends to."""
+    """The decoder state; the memories of all sentences are kept, and `sentence` is the one each row attends to."""
 
-    sentence: Tensor = field(default_factory=lambda: torch.empty(0))  # (row,)
+    sentence: Tensor = field(default_factory=lambda: torch.empty(0))  # (row,): index of its memory
 
     def select(self, rows: Tensor, sentences: Tensor | None = None, beam: int = 1) -> GruState:
         del sentences, beam
@@ -64,7 +64,7 @@ def supports(model: Seq2Seq) -> bool:
 
 
 class GruEngine(Engine):
-    """Runs the models that `supports` accepts."""
+    """The engine of models that `supports` accepts."""
 
     def __init__(self, model: Seq2Seq) -> None:
         super().__init__(model)
@@ -78,7 +78,7 @@ class GruEngine(Engine):
         if library is None or not records_weights_only(hooks):
             return super().top_next_tokens(state, last, count, hooks)
         memory, rows, k = state.memory[CROSS], len(last), min(count, self.decoder.struct.vocabulary)
-        h, fed = _mutable_state(state)
+        h, feed = _mutable_state(state)
         sentence = state.sentence if isinstance(state, GruState) else sentence_of_rows(rows, len(memory.keep))
         keys, values, keep = _contiguous(memory)
         last = last.contiguous()
@@ -86,12 +86,14 @@ class GruEngine(Engine):
         tokens, logp = last.new_empty(rows, k), h.new_empty(rows, k)
         workspace = h.new_empty(rows * self.decoder.workspace_per_row)
         library.heed_rnn_decoder_step(
-            self.decoder.address, last.data_ptr(), h.data_ptr(), fed.data_ptr(),
+            self.decoder.address, last.data_ptr(), h.data_ptr(), feed.data_ptr(),
             keys.data_ptr(), values.data_ptr(), keep.data_ptr(), keep.shape[1], sentence.data_ptr(),
             weights.data_ptr(), rows, k, tokens.data_ptr(), logp.data_ptr(), workspace.data_ptr(), PAD, START,
         )  # fmt: skip
-        feed = fed if self.decoder.feeds else state.input_feed
-        after = GruState(state.memory, hidden=(h,), input_feed=feed, position=state.position + 1, sentence=sentence)
+        feed_after = feed if self.decoder.feeds else state.input_feed
+        after = GruState(
+            state.memory, hidden=(h,), input_feed=feed_after, position=state.position + 1, sentence=sentence
+        )
         record = hooks.detail_at(CROSS) is not Detail.NONE
         return NextTokens(tokens, logp, after, {CROSS: AttentionOutput(weights=weights if record else None)})
 
@@ -99,14 +101,14 @@ class GruEngine(Engine):
         library = kernels.library()
         if library is None or not records_weights_only(hooks):
             return None
-        h, fed = _mutable_state(state)
+        h, feed = _mutable_state(state)
         keys, values, keep = _contiguous(state.memory[CROSS])
         n_keys, record = keep.shape[1], hooks.detail_at(CROSS) is not Detail.NONE
         weights = h.new_empty(max_length if record else 1, 1, n_keys)
         tokens, logp = torch.empty(max_length, dtype=torch.long), h.new_empty(max_length)
         workspace = h.new_empty(self.decoder.workspace_per_row)
         steps = library.heed_rnn_decoder_greedy(
-            self.decoder.address, self.start_token, END, max_length, h.data_ptr(), fed.data_ptr(),
+            self.decoder.address, self.start_token, END, max_length, h.data_ptr(), feed.data_ptr(),
             keys.data_ptr(), values.data_ptr(), keep.data_ptr(), n_keys, weights.data_ptr(),
             n_keys if record else 0, tokens.data_ptr(), logp.data_ptr(), workspace.data_ptr(), PAD, START,
         )  # fmt: skip
@@ -115,7 +117,7 @@ class GruEngine(Engine):
 
 
 def _mutable_state(state: State) -> tuple[Tensor, Tensor]:
-    """Return copies of the hidden state and of what is fed into the next step, for C to update in place."""
+    """Return copies of the hidden state and of the feed of the next step, for C to update in place."""
     h = state.hidden[0].clone()
     return h, h.new_empty(0) if state.input_feed is None else state.input_feed.clone()
 
@@ -133,35 +135,21 @@ class _CDecoder:
         assert isinstance(decoder, RecurrentDecoder)
         score, read_out, mode = not_none(decoder.attention).score, decoder.read_out, not_none(decoder.step_mode)
         assert isinstance(score, Additive)
-        input_weight, hidden_weight, input_bias, hidden_bias = decoder.rnn.layers[0].all_weights[0]
+        input_weight, _, input_bias, _ = decoder.rnn.layers[0].all_weights[0]
         embedding, v = decoder.embedding.weight.detach().contiguous(), score.v.detach().contiguous()
-        vocabulary, word = embedding.shape
-        input_gates = nn.functional.linear(embedding, input_weight[:, :word], input_bias).contiguous()
-        output = read_out.output
-        assert isinstance(output, Output)
-        matrices: dict[str, Int8Product] = {
-            "w_hidden": Int8Product(hidden_weight, hidden_bias),
-            "w_query": Int8Product(score.query.weight),
-            "w_output": Int8Product(output.weight, output.bias),
-        }
-        if mode == "conditional":
-            second_input, second_hidden, second_input_bias, second_hidden_bias = decoder.second_gru.all_weights[0]
-            matrices["w_fed"] = Int8Product(second_input, second_input_bias)
-            matrices["w_hidden2"] = Int8Product(second_hidden, second_hidden_bias)
-        elif mode != "feed-nothing":
-            matrices["w_fed"] = Int8Product(input_weight[:, word:])
-        if read_out.kind != "linear":
-            matrices["w_readout"] = Int8Product(read_out.projection.weight, read_out.projection.bias)
-        hidden, context = hidden_weight.shape[1], decoder.context_width
+        vocabulary, word_width = embedding.shape
+        input_gates = nn.functional.linear(embedding, input_weight[:, :word_width], input_bias).contiguous()
+        matrices = _int8_matrices(decoder)
+        hidden, context_width, feature_width = decoder.rnn.hidden_size, decoder.context_width, read_out.output.width
         self.struct = RnnDecoder(
             mode=MODES.index(mode),
             readout=READ_OUTS.index(read_out.kind),
             hidden=hidden,
             attention_hidden=len(v),
-            context_width=context,
-            fed_width=matrices["w_fed"].shape[1] if "w_fed" in matrices else 0,
-            feature_width=output.width,
-            embedding_width=word,
+            context_width=context_width,
+            feed_width=matrices["w_feed"].shape[1] if "w_feed" in matrices else 0,
+            feature_width=feature_width,
+            embedding_width=word_width,
             vocabulary=vocabulary,
             input_gates=input_gates.data_ptr(),
             embedding=embedding.data_ptr(),
@@ -171,9 +159,31 @@ class _CDecoder:
         self.address = ctypes.addressof(self.struct)
         self.pointees = (input_gates, embedding, v, matrices)  # must live as long as the struct
         self.feeds = mode in ("feed-context", "feed-attentional")
-        # three times the gates, the new state, query, context, joined read-out input, features, logits, int8 inputs
+        gates = 3 * 3 * hidden  # of the input, of the hidden state, and activated
+        joined_width = hidden + context_width + word_width  # the input of the read-out
         int8_bytes = max(matrix.shape[1] for matrix in matrices.values())
-        self.workspace_per_row = (
-            9 * hidden + hidden + len(v) + context + (hidden + context + word) + output.width + vocabulary
-            + int8_bytes // 4 + 4
-        )  # fmt: skip
+        self.workspace_per_row = (  # in floats, in the order of heed_rnn_decoder_step
+            gates + hidden + len(v) + context_width + joined_width + feature_width + vocabulary + int8_bytes // 4 + 4
+        )
+
+
+def _int8_matrices(decoder: RecurrentDecoder) -> dict[str, Int8Product]:
+    """Quantize the matrices of a decoder, named as the fields of the C struct."""
+    score, read_out, output = not_none(decoder.attention).score, decoder.read_out, decoder.read_out.output
+    assert isinstance(score, Additive)
+    assert isinstance(output, Output)
+    input_weight, hidden_weight, _, hidden_bias = decoder.rnn.layers[0].all_weights[0]
+    matrices = {
+        "w_hidden": Int8Product(hidden_weight, hidden_bias),
+        "w_query": Int8Product(score.query.weight),
+        "w_output": Int8Product(output.weight, output.bias),
+    }
+    if decoder.step_mode == "conditional":
+        second_input, second_hidden, second_input_bias, second_hidden_bias = decoder.second_gru.all_weights[0]
+        matrices["w_feed"] = Int8Product(second_input, second_input_bias)
+        matrices["w_hidden2"] = Int8Product(second_hidden, second_hidden_bias)
+    elif decoder.step_mode != "feed-nothing":
+        matrices["w_feed"] = Int8Product(input_weight[:, decoder.embedding.embedding_dim :])
+    if read_out.kind != "linear":
+        matrices["w_readout"] = Int8Product(read_out.projection.weight, read_out.projection.bias)
+    return matrices

@@ -1,4 +1,4 @@
-"""Models with int8 matrices, for inference alone.
+"""Models with int8 matrices, for inference only.
 
 A product with int8 weights reads a quarter of the memory and uses the processor's int8 instructions. The loss of
 precision is measured: the tests bound it for single products, `heedful evaluate --int8` measures it on your data.
@@ -16,7 +16,7 @@ from heedful.layers.readout import Output
 from heedful.layers.recurrent import RecurrentEncoder, RecurrentStack
 from heedful.models.seq2seq import Seq2Seq
 
-MIN_ENTRIES = 4_096  # of a matrix: quantizing a smaller one does not make it faster
+MIN_ENTRIES = 4_096  # smaller matrices stay in float32: int8 would not be faster
 
 
 class Int8Linear(nn.Module):
@@ -41,7 +41,7 @@ def quantize(model: Seq2Seq) -> Seq2Seq:
     for module in list(quantized.modules()):
         if isinstance(module, RecurrentStack | RecurrentEncoder):
             module.quantize()
-        if isinstance(module, Concat):  # it multiplies with the two halves of its matrix
+        if isinstance(module, Concat):  # it uses the two halves of its matrix separately
             continue
         for name, child in list(module.named_children()):
             if isinstance(child, nn.Linear | Output) and child.weight.numel() >= MIN_ENTRIES:

@@ -1,7 +1,7 @@
-"""The engine of pre-norm Transformers: a whole decoder step is one call into C, with int8 matrices.
+"""The inference engine for pre-norm Transformers: a decoder step is one call into C, with int8 matrices.
 
-The keys and values of all generated tokens lie in one cache that is never reordered: when beams part, each row only
-remembers in which row of the cache its past tokens lie.
+The keys and values of all generated tokens are in one cache that is never reordered: when beams are reordered, only the
+indices change that say in which row of the cache the past tokens of each row are.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from heedful.layers.transformer import TransformerDecoder
 from heedful.models.autoregressive import GreedyOutput, InitialState, NextTokens
 from heedful.models.seq2seq import Seq2Seq
 
-MAX_POSITIONS = 4_096  # tokens of an output
-MAX_GREEDY = 1_000  # tokens of a greedy output whose cache is allocated beforehand
-INITIAL_STEPS = 32  # of the cache; it doubles when it is full
+MAX_POSITIONS = 4_096  # maximum tokens per output
+MAX_GREEDY = 1_000  # maximum tokens of `generate_greedy`, whose cache is allocated beforehand
+INITIAL_STEPS = 32  # initial size of the cache, which doubles when full
 
 
 @dataclass(frozen=True, slots=True)
 class CachedState(State):
-    """The state of a generation; all states of one share a cache, so only the newest can continue."""
+    """The decoder state; all states of one generation share a cache, so only the newest may be continued."""
 
     cached: Tensor = field(default_factory=lambda: torch.empty(0))  # (layer, step, cache row, key and value)
     origin: Tensor = field(default_factory=lambda: torch.empty(0))  # (row, step): the cache row of each past token
@@ -60,7 +60,7 @@ def supports(model: Seq2Seq) -> bool:
 
 
 class TransformerEngine(Engine):
-    """Runs the models that `supports` accepts; a pre-norm Transformer encoder runs in C, too."""
+    """Runs the models that `supports` accepts; a pre-norm Transformer encoder also runs in C."""
 
     def __init__(self, model: Seq2Seq) -> None:
         super().__init__(model)
@@ -90,7 +90,7 @@ class TransformerEngine(Engine):
         if library is None or not records_weights_only(hooks):
             return super().top_next_tokens(state, last, count, hooks)
         rows, k = len(last), min(count, self.decoder.struct.vocabulary)
-        state = self._with_room(state if isinstance(state, CachedState) else self._start_cache(state, rows))
+        state = self._ensure_capacity(state if isinstance(state, CachedState) else self._start_cache(state, rows))
         t, cached, origin = state.position, state.cached, state.origin
         source, last = self._source_pointers(state), last.contiguous()
         n_keys = source.keep.shape[1]
@@ -168,8 +168,8 @@ class TransformerEngine(Engine):
             sentence=sentence_of_rows(rows, len(state.memory[self.cross_sites[0]].keep)),
         )
 
-    def _with_room(self, state: CachedState) -> CachedState:
-        """Return the state with room for one more step in the cache."""
+    def _ensure_capacity(self, state: CachedState) -> CachedState:
+        """Return the state with space for one more step in the cache."""
         if state.position >= len(self.positions):
             raise ShapeError(f"an output has more than {len(self.positions):,} tokens, which have no position")
         cached, origin = state.cached, state.origin

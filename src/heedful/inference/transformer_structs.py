@@ -20,7 +20,7 @@ from heedful.layers.transformer import DecoderLayer, EncoderLayer, TransformerDe
 from heedful.optional import not_none
 
 Pointees = list[object]
-"""What a struct points to: it must live as long as the struct."""
+"""The objects that own the memory a struct points to; they must live as long as the struct."""
 
 
 def encoder_supported(encoder: nn.Module) -> bool:
@@ -54,7 +54,7 @@ class CEncoder:
             width=encoder.width,
             heads=self.heads,
             layers=ctypes.addressof(layers),
-            last_norm=_layer_norm(encoder.final_norm, pointees),
+            final_norm=_layer_norm(encoder.final_norm, pointees),
         )
         self.pointees = layers, pointees
         hidden = _feed_forward_width(encoder.layers[0])
@@ -102,7 +102,7 @@ class CDecoder:
             embedding=embedding.data_ptr(),
             positions=positions.data_ptr(),
             layers=ctypes.addressof(layers),
-            last_norm=_layer_norm(decoder.final_norm, pointees),
+            final_norm=_layer_norm(decoder.final_norm, pointees),
             output=_int8_matrix([decoder.output.weight], [decoder.output.bias], pointees),
         )
         self.address = ctypes.addressof(self.struct)
@@ -143,7 +143,7 @@ def _set_linears(struct: TransformerLayer, linears: Mapping[str, nn.Module], poi
 
 
 def _int8_matrix(weights: Sequence[Tensor], biases: Sequence[Tensor | None], pointees: Pointees) -> Int8Matrix:
-    """Quantize matrices, stacked row by row, to one."""
+    """Concatenate matrices by rows and quantize the result."""
     bias = None if any(b is None for b in biases) else torch.cat([b for b in biases if b is not None])
     product = Int8Product(torch.cat(list(weights)), bias)
     pointees.append(product)

@@ -1,4 +1,4 @@
-"""C kernels for what torch does slowly on a CPU, each with the same computation in torch beside it."""
+"""C kernels for operations that torch runs slowly on a CPU, each with the same computation in torch as a fallback."""
 
 from heedful.kernels.attention import additive_attention, additive_attention_backward, dot_attention
 from heedful.kernels.cells import gru_cell, gru_cell_backward, lstm_cell, lstm_cell_backward

@@ -40,7 +40,7 @@ def additive_attention(
     context.copy_((softmax @ values).view(context.shape))
 
 
-def additive_attention_backward(  # noqa: PLR0913 - inputs, outputs, and where gradients go
+def additive_attention_backward(  # noqa: PLR0913 - inputs, outputs and gradients
     query: Float[Tensor, "batch hidden"],
     keys: Float[Tensor, "batch key hidden"],
     v: Float[Tensor, "hidden"],
@@ -56,7 +56,7 @@ def additive_attention_backward(  # noqa: PLR0913 - inputs, outputs, and where g
 ) -> None:
     """Backward pass of `additive_attention` with one row per sentence.
 
-    `dkeys`, `dvalues` and `dv` are accumulated. `dweights` is the gradient that reaches the weights themselves.
+    `dkeys`, `dvalues` and `dv` are accumulated. `dweights` is the gradient of the returned weights.
     """
     library = loader.library()
     if library is not None and accepts(query, keys, values, dcontext):

@@ -1,4 +1,4 @@
-"""GRU and LSTM cells after their matrix products, and their backward passes."""
+"""The element-wise part of GRU and LSTM cells, after their matrix products, and its backward pass."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def gru_cell_backward(
 ) -> None:
     """Backward pass of `gru_cell`: from the gradient `dout` of its output to `dgi`, `dgh` and `dh`.
 
-    `hn` is the last third of its `gh`. `dh` leaves out what reaches h through `gh`. `dgh` may be `gates` itself.
+    `hn` is the last third of `gh`. `dh` is without the part that flows through `gh`. `dgh` may be `gates` itself.
     """
     library = loader.library()
     if library is not None and accepts(gates, h, dout):

@@ -1,7 +1,8 @@
-"""Attention over histories of items (He 2018, NAIS) by one call: every target of an entry attends to its items.
+"""Attention over histories of items (He 2018, NAIS) in one call into C.
 
-`models/recommender.py` computes the same entry by entry with the attention room; the tests hold both equal. These
-functions need float32 tensors on the CPU and the C kernels (`supports`).
+An entry is one history and the targets that attend to its items. `models/recommender.py` computes the same entry by
+entry with the attention package; the tests compare both. The functions need the C kernels and float32 tensors on the
+CPU (`supports`).
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from heedful.kernels.precomputed_grad import take_precomputed
 from heedful.kernels.structs import HistoryAttention
 
 
-class Ragged(NamedTuple):
-    """Entries of different lengths, concatenated.
+class HistoryEntries(NamedTuple):
+    """The histories and targets of all entries, concatenated.
 
     Entry e has the items `items[item_offsets[e]:item_offsets[e + 1]]` and the targets
     `targets[target_offsets[e]:target_offsets[e + 1]]`.
@@ -36,7 +37,7 @@ PROD, CONCAT, DOT = range(3)  # as in csrc/history_attention.c
 
 
 class HistoryScore(NamedTuple):
-    """Score and normalizer: `h' relu(W (p * q) + b)` (PROD), the same of `[p; q]` (CONCAT), or `scale p . q` (DOT).
+    """Score and normalizer: `h' relu(W (p * q) + b)` (PROD), `h' relu(W [p; q] + b)` (CONCAT), or `scale p . q` (DOT).
 
     `beta` is the exponent of the smoothed softmax; 1 is softmax.
     """
@@ -49,22 +50,24 @@ class HistoryScore(NamedTuple):
     scale: float = 1.0
 
 
-def _call(ragged: Ragged, score: HistoryScore, keys: Tensor, queries: Tensor, **more: Tensor | None) -> None:
+def _run_kernel(
+    entries: HistoryEntries, score: HistoryScore, keys: Tensor, queries: Tensor, **more: Tensor | None
+) -> None:
     library = loader.library()
     assert library is not None
     parameters = {"w": score.w, "b": score.b, "h": score.h}
-    tensors = {**ragged._asdict(), "keys": keys, "queries": queries, **parameters, **more}
-    held = {name: tensor.contiguous() for name, tensor in tensors.items() if tensor is not None}
-    pointers = {name: tensor.data_ptr() for name, tensor in held.items()}
+    tensors = {**entries._asdict(), "keys": keys, "queries": queries, **parameters, **more}
+    contiguous = {name: tensor.contiguous() for name, tensor in tensors.items() if tensor is not None}
+    pointers = {name: tensor.data_ptr() for name, tensor in contiguous.items()}
     sizes = {"kind": score.kind, "width": queries.shape[-1], "hidden": len(score.h)}
     numbers = {"beta": score.beta, "scale": score.scale}
-    call = HistoryAttention(**sizes, entries=len(ragged.item_offsets) - 1, **numbers, **pointers)
+    call = HistoryAttention(**sizes, entries=len(entries.item_offsets) - 1, **numbers, **pointers)
     if not library.heed_history_attention(ctypes.addressof(call)):
         raise MemoryError
 
 
 def history_logits(
-    ragged: Ragged,
+    entries: HistoryEntries,
     score: HistoryScore,
     keys: Float[Tensor, "key width"],
     queries: Float[Tensor, "row width"],
@@ -72,12 +75,12 @@ def history_logits(
 ) -> Float[Tensor, "row"]:
     """Return `bias + p . sum_j a_j q_j` of every target, without its own item. No gradients."""
     logits = torch.empty_like(bias)
-    _call(ragged, score, keys.detach(), queries.detach(), bias=bias.detach(), logits=logits)
+    _run_kernel(entries, score, keys.detach(), queries.detach(), bias=bias.detach(), logits=logits)
     return logits
 
 
 class _HistoryLoss(Function):
-    """Computes the gradients together with the loss, while what they need is in the cache."""
+    """Compute the gradients in the forward pass, while their operands are in the processor's cache."""
 
     @staticmethod
     def forward(  # noqa: PLR0913 - autograd takes tensors one by one
@@ -89,15 +92,15 @@ class _HistoryLoss(Function):
         b: Tensor,
         h: Tensor,
         labels: Tensor,
-        ragged: Ragged,
+        entries: HistoryEntries,
         score: HistoryScore,
     ) -> Tensor:
         logits, loss, dlogits = bias.new_empty(3, len(bias))
         gradients = [torch.empty_like(keys), torch.empty_like(queries), dlogits]
         gradients += [torch.zeros_like(tensor) for tensor in (w, b, h)]
         names = ("dkeys", "dqueries", "dlogits", "dw", "db", "dh")
-        _call(
-            ragged,
+        _run_kernel(
+            entries,
             score._replace(w=w, b=b, h=h),
             keys,
             queries,
@@ -117,7 +120,7 @@ class _HistoryLoss(Function):
 
 
 def history_loss(
-    ragged: Ragged,
+    entries: HistoryEntries,
     score: HistoryScore,
     keys: Float[Tensor, "key width"],
     queries: Float[Tensor, "row width"],
@@ -126,5 +129,5 @@ def history_loss(
 ) -> Float[Tensor, ""]:
     """Return the summed binary cross-entropy of all targets; `backward()` may run only once."""
     tensors = (keys.contiguous(), queries.contiguous(), bias, score.w, score.b, score.h)
-    total: Tensor = _HistoryLoss.apply(*tensors, labels, ragged, score)  # type: ignore[no-untyped-call]
+    total: Tensor = _HistoryLoss.apply(*tensors, labels, entries, score)  # type: ignore[no-untyped-call]
     return total

@@ -15,10 +15,10 @@ from heedful.kernels.structs import Int8Matrix
 
 
 class Int8Product:
-    """`x W' + b` with W in int8, one scale per row; x is quantized row by row as it comes.
+    """`x W' + b` with W in int8, one scale per row; x is quantized row by row in each call.
 
-    Quantization is symmetric: an entry is a whole number from -127 to 127 times the largest magnitude of its row
-    over 127. Without the C kernels the same whole numbers are multiplied in float32.
+    Quantization is symmetric: an entry is an integer from -127 to 127, times the largest magnitude of its row over
+    127. Without the C kernels the same integers are multiplied in float32.
     """
 
     def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, "out"] | None = None) -> None:
@@ -30,7 +30,7 @@ class Int8Product:
         self.row_sums = quantized.to(torch.int32).sum(dim=1, dtype=torch.int32)
         library = loader.library()
         self.matrix: Int8Matrix | None = None
-        self.quantized: Tensor | None = None  # in float32, without the kernels
+        self.quantized: Tensor | None = None  # integers stored as float32, for use without the kernels
         if library is None:
             self.quantized = quantized.float()
             return
@@ -62,7 +62,7 @@ class Int8Product:
 def int8_gru_sequence(
     gi: Float[Tensor, "word gates"], sizes: Sequence[int], hidden: Int8Product, reverse: bool
 ) -> Float[Tensor, "word hidden"] | None:
-    """Return all states of a GRU over packed sentences (`fused/packed_gru.py`) by one call; None without kernels."""
+    """Return all states of a GRU over packed sentences (`fused/packed_gru.py`) in one call; None without kernels."""
     library = loader.library()
     if library is None or hidden.matrix is None or not accepts(gi):
         return None

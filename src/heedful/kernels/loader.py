@@ -1,4 +1,4 @@
-"""Loads the build of the C kernels that this processor can run, on torch's own OpenMP threads."""
+"""Load the best build of the C kernels that this processor can run; they share torch's OpenMP threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import torch  # noqa: F401 - its OpenMP library must be loaded first
 from heedful.kernels.structs import declare
 
 FOLDER = Path(__file__).parent
-SWITCH = "HEEDFUL_KERNELS"  # environment variable: 0 makes torch compute everything
+SWITCH = "HEEDFUL_KERNELS"  # environment variable; 0 disables the kernels
 LEVELS = (4, 3, 0)  # builds, best first; see hatch_build.py
 VNNI_LEVEL = 4
 
@@ -47,10 +47,10 @@ def _load() -> Kernels | None:
 def load_from(folder: Path) -> Kernels | None:
     """Load the best build in a folder that this processor supports.
 
-    A build that is missing or cannot be loaded gives way to the next lower one: a processor with VNNI still has
-    the AVX2 kernels when only those were built.
+    If a build is missing or cannot be loaded, the next lower level is tried: a processor with VNNI uses the AVX2
+    kernels if only those were built.
     """
-    baseline = open_build(folder, 0)  # runs on every processor, so it may ask what this one supports
+    baseline = open_build(folder, 0)  # runs on every processor and can query its level
     if baseline is None:
         return None
     cpu_level = int(baseline.heed_cpu_level())
@@ -70,7 +70,7 @@ def open_build(folder: Path, level: int) -> ctypes.CDLL | None:
         _share_openmp()
         kernels = ctypes.CDLL(str(path))
         declare(kernels)
-    except (OSError, AttributeError) as error:  # AttributeError: a function is missing, the build is of other sources
+    except (OSError, AttributeError) as error:  # AttributeError: built from other sources
         warnings.warn(f"{path} cannot be used ({error}); reinstall heedful to rebuild it", stacklevel=2)
         return None
     return kernels

@@ -1,7 +1,6 @@
 """Cross-entropy with its gradient, and the most likely words: one pass over the logits each.
 
-The functions of this room run in C where the kernels are loaded and accept the tensors, else in torch; the tests hold
-both equal.
+The functions run in C if the kernels are loaded and accept the tensors, else in torch; the tests compare both.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ def rdrop_cross_entropy(
 
 
 def top_k(logits: Float[Tensor, "row vocab"], k: int) -> tuple[Float[Tensor, "row k"], Int[Tensor, "row k"]]:
-    """Return `logits.log_softmax(-1).topk(k)`: most likely first; on a tie the first word wins."""
+    """Return `logits.log_softmax(-1).topk(k)`: most likely first; of equal logits the lower index comes first."""
     library = loader.library()
     if library is not None and accepts(logits):
         logits = logits.contiguous()

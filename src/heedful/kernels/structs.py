@@ -22,10 +22,10 @@ class RnnDecoder(ctypes.Structure):
     """A GRU decoder with additive attention, see `csrc/rnn_decoder.c`."""
 
     _fields_ = (
-        _fields(_I64, "mode", "readout", "hidden", "attention_hidden", "context_width", "fed_width")
+        _fields(_I64, "mode", "readout", "hidden", "attention_hidden", "context_width", "feed_width")
         + _fields(_I64, "feature_width", "embedding_width", "vocabulary")
         + _fields(_POINTER, "input_gates", "embedding", "v")
-        + _fields(Int8Matrix, "w_hidden", "w_query", "w_fed", "w_hidden2", "w_readout", "w_output")
+        + _fields(Int8Matrix, "w_hidden", "w_query", "w_feed", "w_hidden2", "w_readout", "w_output")
     )
 
 
@@ -51,7 +51,7 @@ class Transformer(ctypes.Structure):
     _fields_ = [
         *_fields(_I64, "n_layers", "width", "heads", "vocabulary"),
         *_fields(_POINTER, "embedding", "positions", "layers"),
-        ("last_norm", LayerNorm),
+        ("final_norm", LayerNorm),
         ("output", Int8Matrix),
     ]
 
@@ -98,7 +98,7 @@ RETURNS_I64 = frozenset({"heed_rnn_decoder_greedy", "heed_transformer_greedy", "
 
 
 def declare(library: ctypes.CDLL) -> None:
-    """Tell ctypes the arguments and results of every kernel; AttributeError if the library lacks one."""
+    """Declare the argument and result types of every kernel; raise AttributeError if the library lacks one."""
     for name, arguments in ARGUMENTS.items():
         function = getattr(library, name)
         function.argtypes = arguments

@@ -1,4 +1,4 @@
-"""ABS (Rush 2015): a feed-forward decoder with attention from the last words to a smoothed source. No recurrence."""
+"""ABS (Rush 2015): a feed-forward decoder whose query is the last C words and whose values are a smoothed source."""
 
 from __future__ import annotations
 

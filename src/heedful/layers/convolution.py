@@ -19,7 +19,7 @@ from heedful.layers.readout import Output
 from heedful.layers.state import DecoderOutput, EncoderOutput, State, attend_rows
 from heedful.trace.schema import Site
 
-SCALE = math.sqrt(0.5)  # of the sum of two terms, so that its variance stays that of one (Gehring 2017, §3.5)
+SCALE = math.sqrt(0.5)  # keeps the variance of a sum of two terms at that of one (Gehring 2017, §3.5)
 
 
 class ConvEncoder(nn.Module):
@@ -41,7 +41,7 @@ class ConvEncoder(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, inputs: Float[Tensor, "batch key input"], keep: Bool[Tensor, "batch key"]) -> EncoderOutput:
-        """Encode a batch; padding is zeroed before every convolution, so that it never reaches a word."""
+        """Encode a batch; padding is zeroed before every convolution, so that it does not affect words."""
         padding = ~keep[..., None]
         embedded = self.input_projection(self.dropout(self.positions(inputs)))
         x = embedded

@@ -1,7 +1,7 @@
 """The copy mechanism of the pointer-generator network (See 2017).
 
 `p(y) = (1 - g) softmax(W_o f)_y + g sum_i a_i [x_i = y]` (eq. 9), where `f` are the features of any decoder. The
-pointer has an attention of its own, `a = softmax(f' W h_i)`, and a gate `g = sigmoid(w f + b)`, so that it works
+pointer has its own attention, `a = softmax(f' W h_i)`, and a gate `g = sigmoid(w f + b)`, so that it works
 with every decoder and for all steps at once.
 """
 
@@ -33,12 +33,12 @@ class CopyMechanism(nn.Module):
     def forward(
         self, features: Float[Tensor, "row query width"], state: State, hooks: Hooks
     ) -> tuple[PointerOutput, dict[str, AttentionOutput]]:
-        """Point from the features of each step; `state` is the state before the steps.
+        """Return the copy distribution and gate for the features of each step; `state` is the state before the steps.
 
-        The second value is what `hooks` asks to record of the pointer's attention.
+        The second result is the pointer's attention, if `hooks` record it.
         """
         record = hooks.detail_at(COPY) is not Detail.NONE
-        if not record:  # the weights are needed here in any case
+        if not record:  # the copy distribution needs the weights in any case
             hooks = Hooks(Detail.WEIGHTS, frozenset({COPY}), hooks.edit)
         _, attention, _ = attend_rows(self.attention, features, state, COPY, hooks)
         ids = state.per_sentence[SOURCE_IDS]
@@ -57,7 +57,7 @@ def pointer_cross_entropy(
 ) -> tuple[Float[Tensor, ""], Float[Tensor, "n"]]:
     """Return the summed cross-entropy of the mixture, and -log p of each target.
 
-    Label smoothing applies to the generating distribution alone.
+    Label smoothing applies only to the generating distribution.
     """
     logp = logits.log_softmax(dim=-1)
     generated = logp.gather(-1, targets[:, None]).squeeze(-1) + F.logsigmoid(-gate)

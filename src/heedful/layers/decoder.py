@@ -14,14 +14,14 @@ from heedful.trace.schema import Site
 
 
 class Decoder(nn.Module, ABC):
-    """A decoder: feeds target tokens and returns the features that the output layer turns into logits."""
+    """A decoder: takes target tokens and returns the features from which the output layer computes logits."""
 
     __call__: Callable[..., DecoderOutput]
 
     @property
     @abstractmethod
     def feature_width(self) -> int:
-        """The width of the features that the output layer turns into logits."""
+        """The width of the features."""
 
     @property
     @abstractmethod
@@ -31,7 +31,7 @@ class Decoder(nn.Module, ABC):
     @property
     @abstractmethod
     def alignment_site(self) -> str | None:
-        """The site whose weights are read as an alignment by default; None without attention."""
+        """The site whose weights serve as the alignment by default; None without attention."""
 
     @property
     def alignment_shift(self) -> int:
@@ -41,7 +41,7 @@ class Decoder(nn.Module, ABC):
     @property
     @abstractmethod
     def parallel(self) -> bool:
-        """Whether given tokens can be fed all at once: no step depends on the attention of the step before."""
+        """Whether all tokens can be fed in one call: no step depends on the attention of the step before."""
 
     @abstractmethod
     def initial_state(self, encoder_output: EncoderOutput) -> State:
@@ -49,13 +49,13 @@ class Decoder(nn.Module, ABC):
 
     @abstractmethod
     def decode(self, state: State, ids: Int[Tensor, "row query"], hooks: Hooks) -> DecoderOutput:
-        """Feed these tokens at once: a single step, or any number of them if the decoder is parallel."""
+        """Feed tokens in one call: a single step, or any number of steps if the decoder is parallel."""
 
     def decode_steps(self, state: State, ids: Int[Tensor, "row query"], hooks: Hooks) -> DecoderOutput:
         """Feed several tokens to a decoder that is not parallel."""
         return step_loop(self.decode, state, ids, hooks)
 
     def forward(self, state: State, ids: Int[Tensor, "row query"], hooks: Hooks) -> DecoderOutput:
-        """Feed these tokens, as fast as the decoder can."""
+        """Feed tokens, in one call if possible."""
         one_call = self.parallel or ids.shape[1] == 1
         return self.decode(state, ids, hooks) if one_call else self.decode_steps(state, ids, hooks)

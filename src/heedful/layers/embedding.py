@@ -29,29 +29,29 @@ def sinusoids(count: int, width: int) -> Float[Tensor, "position width"]:
 
 
 class Positions(nn.Module):
-    """Add a position embedding to each vector: learned, or sinusoidal and then of any length."""
+    """Add position embeddings: learned up to `max_positions`, or sinusoidal of any length."""
 
-    def __init__(self, kind: Literal["sinusoidal", "learned"], width: int, limit: int) -> None:
+    def __init__(self, kind: Literal["sinusoidal", "learned"], width: int, max_positions: int) -> None:
         super().__init__()
         self.kind = kind
-        self.limit = limit
+        self.max_positions = max_positions
         if kind == "learned":
-            self.table = nn.Parameter(torch.randn(limit, width) * width**-0.5)
+            self.table = nn.Parameter(torch.randn(max_positions, width) * width**-0.5)
         else:
-            self.register_buffer("rows", sinusoids(limit, width), persistent=False)
+            self.register_buffer("rows", sinusoids(max_positions, width), persistent=False)
 
-    def forward(self, x: Float[Tensor, "row query width"], at: int = 0) -> Float[Tensor, "row query width"]:
-        last = at + x.shape[1]
+    def forward(self, x: Float[Tensor, "row query width"], start: int = 0) -> Float[Tensor, "row query width"]:
+        end = start + x.shape[1]
         if self.kind == "learned":
-            if last > self.limit:
+            if end > self.max_positions:
                 raise ShapeError(
-                    f"a sentence has {last} positions, but the embedding has {self.limit}; raise max_positions"
+                    f"a sentence has {end} positions, but the embedding has {self.max_positions}; raise max_positions"
                 )
-            return x + self.table[at:last]
+            return x + self.table[start:end]
         rows = self.get_buffer("rows")
-        if last > len(rows):  # sinusoids have no limit
-            rows = sinusoids(last, x.shape[-1]).to(rows)
-        return x + rows[at:last].to(x.dtype)
+        if end > len(rows):  # sinusoids have no limit
+            rows = sinusoids(end, x.shape[-1]).to(rows)
+        return x + rows[start:end].to(x.dtype)
 
     def first(self, count: int) -> Float[Tensor, "position width"]:
         """Return the embeddings of the first `count` positions; of a learned table, at most its length."""

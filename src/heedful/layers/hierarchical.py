@@ -1,4 +1,4 @@
-"""The hierarchical encoder (Yang 2016): attention pools the words of each sentence, then sentences are encoded."""
+"""The hierarchical encoder (Yang 2016): attention pools the words of each sentence; an RNN encodes the sentences."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from heedful.layers.state import EncoderOutput
 from heedful.optional import not_none
 from heedful.trace.schema import Site
 
-WORDS = "enc.words"  # the site of the attention within sentences
+WORDS = "enc.words"  # site of the attention within sentences
 
-Pooled = tuple[Float[Tensor, "sentence width"], dict[str, AttentionOutput], dict[str, Memory]]
+PooledSentences = tuple[Float[Tensor, "sentence width"], dict[str, AttentionOutput], dict[str, Memory]]
 """One vector per sentence, and by site the attention outputs and memories to record."""
 
 
 class SentenceEncoder(nn.Module):
     """Encode the words of each sentence, pool them by attention, and encode the sentences (Yang 2016, eq. 1-10).
 
-    The state of a sentence stands at the position of its last word, and `keep` of the output is true there alone. So
-    whatever attends to sentences attends to positions of the text.
+    The state of a sentence is at the position of its last word, and only there is `keep` of the output True. Attention
+    over sentences is thus attention over positions of the text.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -78,8 +78,8 @@ class SentenceEncoder(nn.Module):
         in_text = in_text.masked_scatter(ends[..., None], output.keys[sentence_keep])
         return EncoderOutput(in_text, in_text, ends, output.hidden, output.cells, attentions, tapes)
 
-    def _pool_sentences(self, states: Tensor, split: SentenceSplit, hooks: Hooks) -> Pooled:
-        """Pool each sentence by itself."""
+    def _pool_sentences(self, states: Tensor, split: SentenceSplit, hooks: Hooks) -> PooledSentences:
+        """Pool each sentence separately."""
         query = self.query.expand(len(states), 1, -1)
         edit = None if hooks.edit is None else split.edit_sentences(hooks.edit)
         memory = self.word_attention.prepare(states, split.inside)
@@ -89,8 +89,8 @@ class SentenceEncoder(nn.Module):
             attentions[WORDS] = AttentionOutput(weights=split.weights_in_text(output.weights))
         return not_none(output.context)[:, 0], attentions, {}
 
-    def _pool_in_text(self, states: Tensor, split: SentenceSplit, hooks: Hooks) -> Pooled:
-        """Pool with queries and keys at the positions of the text, so that everything is recorded by position."""
+    def _pool_in_text(self, states: Tensor, split: SentenceSplit, hooks: Hooks) -> PooledSentences:
+        """Pool with queries and keys at the positions of the text, so that hooks record everything by position."""
         keys = states.new_zeros(*split.keep.shape, states.shape[-1])
         rows = split.text[:, None].expand_as(split.positions)[split.inside]
         keys = keys.index_put((rows, split.positions[split.inside]), states[split.inside])

@@ -16,7 +16,7 @@ from heedful.fused.tape_steps import InitialTape, TapeOutput, TapeWeights, tape_
 from heedful.fused.tape_steps import supports as tape_steps_support
 from heedful.layers.dropout import Dropout
 from heedful.layers.modules import TypedModuleList
-from heedful.layers.state import EncoderOutput, concat_steps
+from heedful.layers.state import EncoderOutput, concat_attention_outputs
 from heedful.trace.schema import Site
 
 
@@ -197,7 +197,7 @@ def _run_layer_by_steps(cell: LSTMNCell, x: Tensor, keep: Tensor, state: TapeSta
         attentions.append(_pad_slots(attention, slots, keep[:, t]))
     if not hidden:
         return x.new_zeros(len(x), 0, cell.tape.hidden_size), state, AttentionOutput()
-    return torch.stack(hidden, dim=1), state.detach(), concat_steps(attentions)
+    return torch.stack(hidden, dim=1), state.detach(), concat_attention_outputs(attentions)
 
 
 def _pad_slots(output: AttentionOutput, slots: int, keep: Bool[Tensor, "batch"]) -> AttentionOutput:

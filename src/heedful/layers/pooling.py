@@ -1,4 +1,4 @@
-"""Pooling: from the states of all words to one vector per text, by attention, mean, maximum or the final states."""
+"""Pooling of word states to one vector per text: attention, mean, maximum or final states."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from heedful.layers.state import EncoderOutput
 from heedful.optional import not_none
 from heedful.trace.schema import Site
 
-POOL = "pool"  # the site
+POOL = "pool"  # site of the pooling attention
 
 
 class PoolingQuery(NamedTuple):
-    """The query of a text and the memory it attends to: computed once, however often weights are overridden."""
+    """The query of a text and the memory it attends to, so that pooling can be repeated with other weights."""
 
     query: Float[Tensor, "batch query width"]
     memory: Memory
 
     def repeat(self, count: int) -> PoolingQuery:
-        """Return the same query `count` times, so that each can be given other weights."""
+        """Return the query repeated `count` times, so that hooks can set different weights for each copy."""
         return self._replace(query=self.query.expand(-1, count, -1))
 
 
@@ -57,7 +57,7 @@ def max_pool(states: Float[Tensor, "batch key width"], keep: Bool[Tensor, "batch
 
 
 class Pooling(nn.Module):
-    """Pool as the recipe's [model.classifier] says.
+    """The pooling that [model.classifier] names.
 
     The query of attention is the final state, or a learned vector (Yang 2016, eq. 5-7). With `form = "zhou"` the
     states of both directions are added, the keys are `tanh(h)`, and so is the output (Zhou 2016, eq. 8-12).

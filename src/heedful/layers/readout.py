@@ -1,4 +1,4 @@
-"""Read-outs: from the decoder's state, the context and the last word to the logits of the next word."""
+"""Read-outs and output layers: from a decoder's state, context and last word to the logits of the next word."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from heedful.config import ModelConfig
 from heedful.errors import ShapeError
 from heedful.fused.cross_entropy import Loss, linear_cross_entropy, linear_rdrop_loss
 from heedful.layers.dropout import Dropout
-
-Wide = Float[Tensor, "row query width"]
 
 
 class Output(nn.Module):
@@ -55,7 +53,7 @@ class TwoLevelOutput(Output):
     """A two-level softmax (Goodman 2001): first over the shortlist of frequent words and the tail as a whole.
 
     `p(w)` of the first level for a word of the shortlist, else `p(tail) p(w | tail)`. Ids are sorted by frequency, so
-    the second level is seldom needed; probabilities are exact.
+    the second level is rarely computed; the probabilities are exact.
     """
 
     def __init__(self, width: int, vocabulary: int, shortlist: int, tied: nn.Embedding | None = None) -> None:
@@ -78,7 +76,7 @@ class TwoLevelOutput(Output):
     def cross_entropy(
         self, features: Float[Tensor, "n width"], targets: Int[Tensor, "n"], smoothing: float = 0.0
     ) -> Loss:
-        """Return the same as `Output`; the second level is computed for targets in the tail alone."""
+        """Return the same as `Output`; the second level is computed only for targets in the tail."""
         if smoothing:
             raise ShapeError("label smoothing needs a softmax over all words, not one with a shortlist")
         first, second = self.levels()
@@ -98,7 +96,7 @@ class ReadOut(nn.Module):
     - `affine`: `W_o (W_c [c; s] + b)`, as OpenNMT-py does with additive attention
     - `deep`: `L_o tanh(L_s s + L_y emb + L_c c)`
     - `added`: `L_o tanh(emb + L_s s + L_c c)` (Xu 2015, eq. 7)
-    - `maxout`: `L_o max of pairs of (U s + V emb + C c)` (Bahdanau 2015, appendix A.2.2)
+    - `maxout`: `L_o t`, where t are the maxima of pairs of units of `U s + V emb + C c` (Bahdanau 2015, appendix A.2.2)
     """
 
     def __init__(self, config: ModelConfig, context: int, vocabulary: int, tied: nn.Embedding | None = None) -> None:
@@ -136,8 +134,8 @@ class ReadOut(nn.Module):
             return self.dropout(vector), vector
         if self.kind == "added":
             return self.dropout(torch.tanh(word + self.projection(torch.cat(parts, dim=-1)))), None
-        mixed = self.projection(torch.cat([*parts, word], dim=-1))
+        projected = self.projection(torch.cat([*parts, word], dim=-1))
         if self.kind == "deep":
-            return self.dropout(torch.tanh(mixed)), None
-        pairs = mixed.view(*mixed.shape[:-1], self.projection_width, 2)
+            return self.dropout(torch.tanh(projected)), None
+        pairs = projected.view(*projected.shape[:-1], self.projection_width, 2)
         return self.dropout(pairs.amax(dim=-1)), None

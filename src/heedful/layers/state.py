@@ -1,4 +1,4 @@
-"""Outputs of encoders and decoders, and the state that a decoder carries from step to step."""
+"""The outputs of encoders and decoders, and the state of a decoder between steps."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ def _select_carry(carry: Carry, rows: Tensor, beam: int) -> Carry:
     return {name: t.flatten(0, 1)[rows].view(-1, beam, *t.shape[2:]) for name, t in carry.items()}
 
 
-COPY = "copy"  # the site of the pointer's attention
-SOURCE_IDS = "source ids"  # the key of `State.per_sentence` that holds the tokens a pointer can copy
+COPY = "copy"  # site of the attention of the copy mechanism
+SOURCE_IDS = "source ids"  # key of `State.per_sentence`: the source tokens, which can be copied
 
 
 class PointerOutput(NamedTuple):
-    """The output of the copy mechanism (See 2017): attention weights over the source, and the gate's logit.
+    """The output of the copy mechanism (See 2017): attention weights over the source, and the logit of the gate.
 
     `sigmoid(gate)` is the probability of copying, `ids` are the source tokens.
     """
@@ -116,7 +116,7 @@ class PointerOutput(NamedTuple):
 
 
 def identity_output(features: Tensor) -> Tensor:
-    """The output layer of models whose features are the logits themselves."""
+    """Return the features: the output layer of models whose features already are the logits."""
     return features
 
 
@@ -124,8 +124,8 @@ class DecoderOutput(NamedTuple):
     """The output of one or more decoder steps, and the state after them.
 
     `features` are the inputs of the output layer, `intermediates` the tensors of the last layer that traces record.
-    `logits` is computed on access: it is the largest product of most models, and training computes it in chunks and
-    only for real positions.
+    `logits` is computed on access: it is the largest matrix product of most models, and training computes it in chunks
+    and without padding.
     """
 
     features: Float[Tensor, "row query width"]
@@ -151,7 +151,7 @@ def attend_rows(
 ) -> tuple[Float[Tensor, "row query out"], AttentionOutput, Carry]:
     """Attend with every row to the memory of its sentence; return the context, the output and the new carry.
 
-    The rows of a sentence share its memory by lying on the query axis.
+    The rows of a sentence are folded into the query axis, so that they share its memory.
     """
     memory = state.memory[site]
     rows, steps, _ = query.shape
@@ -165,11 +165,11 @@ def attend_rows(
         carry=state.carry.get(site, EMPTY),
         hooks=hooks,
     )
-    output = _unfolded(output, rows, steps)
+    output = _unfold_rows(output, rows, steps)
     return not_none(output.context), output, carry
 
 
-def _unfolded(output: AttentionOutput, rows: int, steps: int) -> AttentionOutput:
+def _unfold_rows(output: AttentionOutput, rows: int, steps: int) -> AttentionOutput:
     """Reshape the query axis of an output from (sentence, row x step) to (row, step)."""
 
     def unfold(t: Tensor) -> Tensor:
@@ -188,14 +188,14 @@ def map_tensors(output: AttentionOutput, function: Callable[[Tensor], Tensor]) -
     return AttentionOutput(context, weights, scores, extras, query, head_contexts)
 
 
-def concat_steps(attentions: list[AttentionOutput]) -> AttentionOutput:
-    """Join the outputs of single steps on the query axis.
+def concat_attention_outputs(attentions: list[AttentionOutput]) -> AttentionOutput:
+    """Concatenate the attention outputs of single steps on the query axis.
 
-    Each step of self-attention has one more key than the step before: missing keys get zeros.
+    In self-attention each step has one more key than the step before; missing keys get zeros.
     """
     first, last = attentions[0], attentions[-1]
 
-    def join(name: str) -> Tensor | None:
+    def concat(name: str) -> Tensor | None:
         if getattr(first, name) is None:
             return None
         tensors = [not_none(getattr(output, name)) for output in attentions]
@@ -205,12 +205,12 @@ def concat_steps(attentions: list[AttentionOutput]) -> AttentionOutput:
         return torch.cat(tensors, dim=1)
 
     return AttentionOutput(
-        join("context"),
-        join("weights"),
-        join("scores"),
+        concat("context"),
+        concat("weights"),
+        concat("scores"),
         {name: torch.cat([output.extras[name] for output in attentions], dim=1) for name in first.extras},
-        join("query"),
-        join("head_contexts"),
+        concat("query"),
+        concat("head_contexts"),
     )
 
 
@@ -225,24 +225,24 @@ def step_loop(
     for t in range(ids.shape[1]):
         steps.append(decoder(state, ids[:, t : t + 1], hooks))
         state = steps[-1].state
-    return join_steps(steps)
+    return concat_decoder_outputs(steps)
 
 
-def join_steps(steps: list[DecoderOutput]) -> DecoderOutput:
-    """Join the outputs of single steps into one."""
+def concat_decoder_outputs(steps: list[DecoderOutput]) -> DecoderOutput:
+    """Concatenate the outputs of single steps."""
     if len(steps) == 1:
         return steps[0]
     return DecoderOutput(
         torch.cat([s.features for s in steps], dim=1),
         steps[-1].state,
-        {site: concat_steps([s.attentions[site] for s in steps]) for site in steps[0].attentions},
+        {site: concat_attention_outputs([s.attentions[site] for s in steps]) for site in steps[0].attentions},
         {name: torch.cat([s.intermediates[name] for s in steps], dim=1) for name in steps[0].intermediates},
         steps[0].output,
-        _join_pointers([s.pointer for s in steps if s.pointer is not None]),
+        _concat_pointers([s.pointer for s in steps if s.pointer is not None]),
     )
 
 
-def _join_pointers(steps: list[PointerOutput]) -> PointerOutput | None:
+def _concat_pointers(steps: list[PointerOutput]) -> PointerOutput | None:
     if not steps:
         return None
     weights, gates = (torch.cat([s[i] for s in steps], dim=1) for i in (0, 1))

@@ -1,4 +1,4 @@
-"""The interface of models that generate a sequence token by token: all that decoding and tracing know of a model."""
+"""The interface of models that generate a sequence token by token; decoding and tracing use nothing else."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class GreedyOutput(NamedTuple):
 def next_token_logits(output: DecoderOutput) -> Float[Tensor, "row vocab"]:
     """Return the logits of the last step, with `<pad>` and `<s>` at -inf: they are never generated."""
     logits = output.logits[:, -1]
-    if output.output is identity_output:  # the tensor belongs to the output itself: do not write into it
+    if output.output is identity_output:  # the logits are the features: do not modify them in place
         logits = logits.clone()
     logits[:, PAD] = logits[:, START] = float("-inf")
     return logits
@@ -50,7 +50,7 @@ class AutoregressiveModel(ABC):
     """A model that generates a target sequence token by token, given a source.
 
     `initial_state` encodes a batch, `step` feeds one token per row, and calling the model runs all steps of given
-    targets (teacher forcing). A model that knows shortcuts overrides `top_next_tokens` and `generate_greedy`.
+    targets (teacher forcing). Models with faster implementations override `top_next_tokens` and `generate_greedy`.
     """
 
     @property
@@ -61,7 +61,7 @@ class AutoregressiveModel(ABC):
     @property
     @abstractmethod
     def alignment_site(self) -> str | None:
-        """The site whose weights are read as an alignment by default; None without attention."""
+        """The site whose weights serve as the alignment by default; None without attention."""
 
     @property
     @abstractmethod
@@ -92,6 +92,6 @@ class AutoregressiveModel(ABC):
         return NextTokens(tokens, logp, output.state, output.attentions)
 
     def generate_greedy(self, state: State, max_length: int, hooks: Hooks = NO_HOOKS) -> GreedyOutput | None:
-        """Return the whole greedy output of a single sentence; None if the model can only go step by step."""
+        """Return the whole greedy output of a single sentence; None if the model can only decode step by step."""
         del state, max_length, hooks
         return None

@@ -20,13 +20,13 @@ from heedful.layers.hierarchical import WORDS, SentenceEncoder, sentence_ends
 from heedful.layers.lm_auxiliary import LMAuxiliary
 from heedful.layers.pooling import POOL, Pooling, PoolingQuery
 from heedful.layers.state import EncoderOutput
-from heedful.models.encoders import build_encoder, drop_end_token, drop_states, encoder_sites, run_encoder
+from heedful.models.encoders import apply_dropout, build_encoder, drop_end_token, encoder_sites, run_encoder
 from heedful.optional import not_none
 from heedful.trace.schema import Site
 
 
 class ClassifierOutput(NamedTuple):
-    """Logits, the pooled vector (`features`), attentions by site, and what pooling can be repeated with."""
+    """Logits, the pooled vector (`features`), attentions by site, and the inputs of pooling."""
 
     logits: Float[Tensor, "batch label"]
     features: Float[Tensor, "batch width"]
@@ -91,17 +91,17 @@ class Classifier(nn.Module):
 
     def encode(self, batch: LabelBatch, hooks: Hooks = NO_HOOKS) -> EncoderOutput:
         """Encode texts."""
-        words = self.dropout(self.embedding(self._drop_words(batch.source.ids)))
+        words = self.dropout(self.embedding(self._apply_word_dropout(batch.source.ids)))
         keep = self.source_keep(batch)
         if isinstance(self.encoder, SentenceEncoder):
             ends = sentence_ends(self.get_buffer("ends_sentence")[batch.source.ids], keep)
             output = self.encoder(words, keep, ends, hooks)
         else:
             output = run_encoder(self.encoder, words, keep, hooks)
-        return drop_states(output, self.encoder_dropout)
+        return apply_dropout(output, self.encoder_dropout)
 
-    def _drop_words(self, ids: Int[Tensor, "batch key"]) -> Int[Tensor, "batch key"]:
-        """Replace some words by <unk> in training, so that the model learns what to do with unknown words."""
+    def _apply_word_dropout(self, ids: Int[Tensor, "batch key"]) -> Int[Tensor, "batch key"]:
+        """Replace some words by <unk> in training, so that the model learns to handle unknown words."""
         fraction = not_none(self.config.classifier).word_dropout
         if not self.training or not fraction:
             return ids

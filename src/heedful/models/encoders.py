@@ -1,4 +1,4 @@
-"""Encoders by their configuration, and how models run them."""
+"""Build an encoder from its config, and run it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def run_encoder(
     return output
 
 
-def drop_states(output: EncoderOutput, dropout: Dropout) -> EncoderOutput:
+def apply_dropout(output: EncoderOutput, dropout: Dropout) -> EncoderOutput:
     """Apply dropout to the keys and values; one mask for both if they are the same tensor."""
     if not dropout.training or dropout.p == 0.0:
         return output
@@ -74,6 +74,6 @@ def encoder_sites(encoder: Encoder) -> tuple[Site, ...]:
 
 
 def drop_end_token(keep: Bool[Tensor, "batch key"]) -> Bool[Tensor, "batch key"]:
-    """Return the mask of the source without its end token; a source with no other token keeps it."""
+    """Return the mask of the source without its end token; a source of only that token keeps it."""
     words = without_last(keep)
     return torch.where(words.any(dim=1, keepdim=True), words, keep)

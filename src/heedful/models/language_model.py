@@ -124,7 +124,7 @@ def _init_forget_bias(bias: Float[Tensor, "gates"]) -> None:
 
 
 class LanguageModel(nn.Module):
-    """An embedding, the core that [model.language_model] names, and an output layer that may be tied to the embedding."""
+    """An embedding, the core that [model.language_model] names, and an output layer, tied to it or not."""
 
     __call__: Callable[..., LanguageModelOutput]
 

@@ -1,7 +1,8 @@
-"""Recommenders that score an item by the items of a user's history: `y_ui = b_i + p_i . sum_j a_ij q_j`.
+"""Recommenders that score an item against the items of a user's history: `y_ui = b_i + p_i . sum_j a_ij q_j`.
 
 With equal weights this is FISM (Kabbur 2013), with attention NAIS (He 2018, eq. 5-8); an item never attends to itself.
-Self-attention layers may contextualize the items of a history first, without positions, since histories have no order.
+Optional self-attention layers encode the items of a history first, without positions, since histories have no order.
+An entry of a batch is one history and the targets to score for it.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ from heedful.kernels.history_attention import (
     CONCAT,
     DOT,
     PROD,
+    HistoryEntries,
     HistoryScore,
-    Ragged,
     history_logits,
     history_loss,
 )
@@ -44,13 +45,13 @@ from heedful.layers.transformer import EncoderLayer
 from heedful.optional import not_none
 from heedful.trace.schema import Site
 
-HISTORY = "history"  # the site of the attention over a history
-INIT_STD = 0.01  # of the embeddings (He 2018's code)
-MAX_PAIRS = 2**18  # of target and item at once, where there is no kernel: it bounds the memory
+HISTORY = "history"  # site of the attention over a history
+INIT_STD = 0.01  # standard deviation of the initial embeddings (the code of He 2018)
+MAX_PAIRS = 2**18  # target-item pairs per chunk without the C kernel, to bound memory
 
 
 class RecommenderOutput(NamedTuple):
-    """The scores of some targets for one history, the attentions by site, and what the scores are computed from."""
+    """The scores of some targets for one history, the attentions by site, and the vectors behind the scores."""
 
     scores: Float[Tensor, "target"]
     attentions: Mapping[str, AttentionOutput]
@@ -75,14 +76,14 @@ class ScoringModel(Protocol):
 class Recommender(nn.Module):
     """FISM or NAIS: two embeddings per item, as a target (p) and in a history (q), and a bias per item."""
 
-    def __init__(self, config: ModelConfig, items: int) -> None:
+    def __init__(self, config: ModelConfig, n_items: int) -> None:
         super().__init__()
         settings, width = not_none(config.recommender), config.embedding
         self.config = config
-        self.target_embedding, self.history_embedding = nn.Embedding(items, width), nn.Embedding(items, width)
+        self.target_embedding, self.history_embedding = nn.Embedding(n_items, width), nn.Embedding(n_items, width)
         for embedding in (self.target_embedding, self.history_embedding):
             nn.init.normal_(embedding.weight, std=INIT_STD)
-        self.bias = nn.Parameter(torch.zeros(items))
+        self.bias = nn.Parameter(torch.zeros(n_items))
         self.alpha = settings.alpha
         layers = config.encoder.layers if config.encoder.kind == "transformer" else 0
         self.layers = TypedModuleList(
@@ -106,7 +107,7 @@ class Recommender(nn.Module):
     def score_items(
         self, history: Int[Tensor, "key"], targets: Int[Tensor, "target"], hooks: Hooks = NO_HOOKS
     ) -> RecommenderOutput:
-        """Score targets for one history by the attention room, step by step; the tests hold the fast paths equal."""
+        """Score targets for one history with the attention module; the tests compare the fast paths with this one."""
         keys, attentions = self._encode(history, hooks)
         query = self.target_embedding(targets)
         allowed = history != targets[:, None]
@@ -138,14 +139,14 @@ class Recommender(nn.Module):
         )
 
     def logits(self, batch: HistoryBatch) -> Float[Tensor, "row"]:
-        """Return the score of every target, by the fastest path."""
+        """Return the score of every target, computed by the fastest implementation."""
         if self.attention is None:
             return self._fism_logits(batch)
         score = self._kernel_score()
         if score is None or torch.is_grad_enabled():
             return self._checkpointed_logits(batch)
         queries, bias = self.target_embedding(batch.targets), self.bias[batch.targets]
-        return history_logits(_ragged(batch), score, self._keys(batch), queries, bias)
+        return history_logits(_kernel_entries(batch), score, self._keys(batch), queries, bias)
 
     def loss(self, batch: HistoryBatch) -> Float[Tensor, ""]:
         """Return the binary cross-entropy, summed over the targets."""
@@ -153,7 +154,7 @@ class Recommender(nn.Module):
         if score is None:
             return binary_cross_entropy_with_logits(self.logits(batch), labels, reduction="sum")
         queries, bias = self.target_embedding(batch.targets), self.bias[batch.targets]
-        return history_loss(_ragged(batch), score, self._keys(batch), queries, bias, labels)
+        return history_loss(_kernel_entries(batch), score, self._keys(batch), queries, bias, labels)
 
     def _keys(self, batch: HistoryBatch) -> Tensor:
         """Return the vectors of the items of all histories."""
@@ -178,12 +179,12 @@ class Recommender(nn.Module):
         if isinstance(score, ConcatRelu):
             return HistoryScore(CONCAT, score.both.weight, score.both.bias, score.h, beta)
         if isinstance(score, Dot):
-            none = self.bias.new_empty(0)
-            return HistoryScore(DOT, none[None], none, none, beta, score.scale)
+            empty = self.bias.new_empty(0)
+            return HistoryScore(DOT, empty[None], empty, empty, beta, score.scale)
         return None
 
     def _checkpointed_logits(self, batch: HistoryBatch) -> Tensor:
-        """Score entry by entry, in chunks that the backward pass computes once more."""
+        """Score entry by entry, in chunks that the backward pass recomputes (gradient checkpointing)."""
 
         def scores(history: Tensor, targets: Tensor) -> Tensor:
             return self.score_items(history, targets).scores
@@ -196,16 +197,19 @@ class Recommender(nn.Module):
         return torch.cat(logits)
 
     def _fism_logits(self, batch: HistoryBatch) -> Tensor:
-        """Score with equal weights: one sum per history, less the target's own vector if it is in the history."""
+        """Score with equal weights: the sum of each history, minus the target's own vector if it is in the history."""
         n_items = len(self.bias)
         entries = torch.arange(batch.entries, device=batch.items.device)
         sizes = batch.item_bounds.diff()
         entry_of_item = entries.repeat_interleave(sizes)
         entry_of_row = entries.repeat_interleave(batch.target_bounds.diff())
-        pairs = (entry_of_item * n_items + batch.items).sort().values  # one number per entry and item
+        # One number per entry and item, sorted, so that a binary search finds whether a target is in its history.
+        history_pairs = (entry_of_item * n_items + batch.items).sort().values
         target_pairs = entry_of_row * n_items + batch.targets
-        places = torch.searchsorted(pairs, target_pairs).clamp_max(max(0, len(pairs) - 1))
-        in_history = pairs[places] == target_pairs if len(pairs) else torch.zeros_like(target_pairs, dtype=torch.bool)
+        indices = torch.searchsorted(history_pairs, target_pairs).clamp_max(max(0, len(history_pairs) - 1))
+        in_history = torch.zeros_like(target_pairs, dtype=torch.bool)
+        if len(history_pairs):
+            in_history = history_pairs[indices] == target_pairs
         sums = embedding_bag(batch.items, self.history_embedding.weight, batch.item_bounds[:-1], mode="sum")
         context = sums[entry_of_row] - in_history[:, None] * self.history_embedding(batch.targets)
         weight = (sizes[entry_of_row] - in_history.long()).clamp_min(1).to(context.dtype) ** -self.alpha
@@ -235,5 +239,5 @@ class Popularity(nn.Module):
         return RecommenderOutput(self.counts[targets], {}, empty, self.counts.new_zeros(len(history), 0), empty)
 
 
-def _ragged(batch: HistoryBatch) -> Ragged:
-    return Ragged(batch.items, batch.item_bounds, batch.targets, batch.target_bounds)
+def _kernel_entries(batch: HistoryBatch) -> HistoryEntries:
+    return HistoryEntries(batch.items, batch.item_bounds, batch.targets, batch.target_bounds)

@@ -20,10 +20,10 @@ from heedful.layers.decoder import Decoder
 from heedful.layers.dropout import Dropout
 from heedful.layers.embedding import token_embedding
 from heedful.layers.recurrent_decoder import RecurrentDecoder
-from heedful.layers.state import DecoderOutput, EncoderOutput, State, join_steps
+from heedful.layers.state import DecoderOutput, EncoderOutput, State, concat_decoder_outputs
 from heedful.layers.transformer import TransformerDecoder
 from heedful.models.autoregressive import AutoregressiveModel, InitialState
-from heedful.models.encoders import build_encoder, drop_end_token, drop_states, encoder_sites, run_encoder
+from heedful.models.encoders import apply_dropout, build_encoder, drop_end_token, encoder_sites, run_encoder
 from heedful.trace.schema import Site
 
 
@@ -48,21 +48,21 @@ class Seq2Seq(nn.Module, AutoregressiveModel):
         super().__init__()
         self.config = config
         tied = config.tie_embeddings == "all"
-        for setting, needs_one in (('tie_embeddings = "all"', tied), ("copying", config.copying)):
-            if needs_one and source_size != target_size:
+        for setting, needs_shared_vocabulary in (('tie_embeddings = "all"', tied), ("copying", config.copying)):
+            if needs_shared_vocabulary and source_size != target_size:
                 raise ShapeError(
                     f"{setting} needs one vocabulary for both sides, but the source has {source_size} words and"
                     f" the target {target_size}"
                 )
         target = token_embedding(target_size, config.embedding)
-        words = 1 if config.encoder.kind == "regions" else source_size  # regions have vectors already
-        self.embedding = target if tied else token_embedding(words, config.embedding)
+        vocabulary = 1 if config.encoder.kind == "regions" else source_size  # regions are vectors, not tokens
+        self.embedding = target if tied else token_embedding(vocabulary, config.embedding)
         self.dropout = Dropout(config.dropout)
         self.encoder = build_encoder(config, source_size)
         self.encoder_dropout = Dropout(config.encoder.dropout)
         self.decoder: Decoder = build_decoder(config, target)
         self.copying = CopyMechanism(self.decoder.feature_width, config.encoder_width) if config.copying else None
-        self.baseline: Tensor  # the moving average of the reward of hard attention (Xu 2015, eq. 12); NaN: none yet
+        self.baseline: Tensor  # moving average of the reward of hard attention (Xu 2015, eq. 12); NaN before training
         if config.attention.placement == "hard":
             self.register_buffer("baseline", torch.tensor(float("nan")))
         if config.initialization == "paper":
@@ -86,7 +86,7 @@ class Seq2Seq(nn.Module, AutoregressiveModel):
         return END if self.config.decoder.start_token == "</s>" else START
 
     def source_keep(self, batch: TextBatch) -> Bool[Tensor, "batch key"]:
-        """Return the positions of the source that the encoder gets: all, or all but the end token."""
+        """Return the mask of the positions that the encoder reads: all, or all but the end token."""
         keep = batch.source.keep
         return keep if self.config.encoder.read_end else drop_end_token(keep)
 
@@ -95,7 +95,7 @@ class Seq2Seq(nn.Module, AutoregressiveModel):
         source = batch.source
         vectors = source.vectors if isinstance(source, Regions) else self.embedding(source.ids)
         output = run_encoder(self.encoder, self.dropout(vectors), self.source_keep(batch), hooks)
-        return drop_states(output, self.encoder_dropout)
+        return apply_dropout(output, self.encoder_dropout)
 
     def initial_state(self, batch: TextBatch, hooks: Hooks = NO_HOOKS) -> InitialState:
         encoder_output = self.encode(batch, hooks)
@@ -108,7 +108,7 @@ class Seq2Seq(nn.Module, AutoregressiveModel):
         return self._decode(state, last[:, None], hooks)
 
     def _decode(self, state: State, ids: Int[Tensor, "row query"], hooks: Hooks) -> DecoderOutput:
-        """Feed these tokens to the decoder, and its features to the copy mechanism."""
+        """Feed tokens to the decoder and its features to the copy mechanism, if there is one."""
         output = self.decoder(state, ids, hooks)
         if self.copying is None:
             return output
@@ -137,6 +137,7 @@ class Seq2Seq(nn.Module, AutoregressiveModel):
     def _scheduled_sampling(
         self, state: State, inputs: Int[Tensor, "row query"], hooks: Hooks, probability: float, rng: Generator | None
     ) -> DecoderOutput:
+        """Run step by step, with each input token but the first replaced by the model's own with this probability."""
         steps: list[DecoderOutput] = []
         predicted = inputs[:, 0]
         for t in range(inputs.shape[1]):
@@ -145,11 +146,11 @@ class Seq2Seq(nn.Module, AutoregressiveModel):
             steps.append(self._decode(state, tokens[:, None], hooks))
             state = steps[-1].state
             predicted = steps[-1].logits[:, 0].detach().argmax(dim=-1)
-        return join_steps(steps)
+        return concat_decoder_outputs(steps)
 
 
 def initialize_as_published(model: nn.Module) -> None:
-    """Initialize as Bahdanau 2015, appendix B.1.
+    """Initialize the weights as in Bahdanau 2015, appendix B.1.
 
     Recurrent matrices are orthogonal, attention is N(0, 0.001^2), `v` and biases are 0, everything else N(0, 0.01^2).
     """

@@ -61,7 +61,7 @@ static void additive_score_backward(const float *q, const float *key, const floa
 }
 
 /* Backward pass of one step with one row per source. dkeys, dvalues and dv (one row per source) are accumulated;
- * dweights, where it is not NULL, is the gradient that reaches the weights themselves. */
+ * dweights, where it is not NULL, is the gradient of the returned weights. */
 void heed_additive_attention_backward(const float *q, const float *keys, const float *v, const uint8_t *keep,
                                       const float *values, const float *weights, const float *dcontext,
                                       const float *dweights, float *dq, float *dkeys, float *dvalues, float *dv,

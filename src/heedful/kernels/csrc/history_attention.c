@@ -1,7 +1,7 @@
 /* Attention over histories of items (He 2018, NAIS), with its loss and gradients.
  *
- * An entry is one history of n items and several targets that attend to it, each without its own item. The keys of an
- * entry are laid out once: 16 side by side in the lanes of a vector, component by component. Targets are independent of
+ * An entry is one history of n items and several targets that attend to it, each masking its own item. The keys of an
+ * entry are loaded once: 16 side by side in the lanes of a vector, component by component. Targets are independent of
  * one another, so each runs forward and backward at once while its data is in the cache. Nothing is padded to another
  * entry's length; widths are padded to multiples of 16.
  */
@@ -35,7 +35,7 @@ typedef struct {
   vec *db, *dh;
 } Parameters;
 
-/* Workspace of one entry. Keys in lanes (x) and in rows; hidden layer z and its share v that depends on the keys alone;
+/* Workspace of one entry. Keys in lanes (x) and in rows; hidden layer z and v, its part that depends only on the keys;
  * a: the matrix times the target's vector p; per key: score f, product s = p . q, weight w, and in g first the softmax,
  * then the gradient of the score. */
 typedef struct {
@@ -142,7 +142,7 @@ static void relu_dot_backward(vec *z, const float *h, const float *g, vec *db, v
   }
 }
 
-/* From scores f to weights w = exp(f - beta logsumexp f) and their softmax in g; return 0 if no item may be read. */
+/* From scores f to weights w = exp(f - beta logsumexp f) and their softmax in g; return 0 if all items are masked. */
 static int compute_weights(const float *f, const int32_t *items, int32_t own, float beta, float *w, float *g, i64 n) {
   float max = LOWEST, sum = 0.0f;
   int32_t invalid = 0;
@@ -255,7 +255,7 @@ static void target_backward(const HistoryAttention *call, const Parameters *para
   }
 }
 
-/* Write the gradients that all targets of an entry left for its keys. */
+/* Write the gradients of the keys of an entry, accumulated over its targets. */
 static void keys_backward(const HistoryAttention *call, const Parameters *params, Workspace *ws, i64 offset, i64 n,
                           i64 d, i64 k) {
   const i64 blocks = (n + LANES - 1) / LANES;
@@ -274,17 +274,17 @@ static void keys_backward(const HistoryAttention *call, const Parameters *params
   }
 }
 
-/* Forward and, where asked for, backward pass of one entry. */
+/* Forward and, if dkeys is set, backward pass of one entry. */
 static void run_entry(const HistoryAttention *call, const Parameters *params, Workspace *ws, i64 e, i64 d, i64 k) {
   const i64 offset = call->item_offsets[e], n = call->item_offsets[e + 1] - offset, blocks = (n + LANES - 1) / LANES;
   load_keys(call, params, ws, offset, n, d, k);
   for (i64 row = call->target_offsets[e]; row < call->target_offsets[e + 1]; row++) {
     memcpy(ws->p, call->queries + row * call->width, sizeof(float) * call->width);
     compute_scores(call, params, ws, blocks, d, k);
-    const int readable = compute_weights(ws->f, ws->items, (int32_t)call->targets[row], (float)call->beta, ws->w, ws->g,
-                                         blocks * LANES);
+    const int any_allowed = compute_weights(ws->f, ws->items, (int32_t)call->targets[row], (float)call->beta, ws->w,
+                                            ws->g, blocks * LANES);
     float y = call->bias[row];
-    if (readable) {
+    if (any_allowed) {
       float product = 0.0f; /* p . sum_i w_i q_i */
       for (i64 i = 0; i < blocks * LANES; i++) product += ws->w[i] * ws->s[i];
       y += product;
@@ -296,7 +296,7 @@ static void run_entry(const HistoryAttention *call, const Parameters *params, Wo
     if (!call->dkeys) continue;
     const float slope = fast_sigmoid(y) - call->labels[row];
     call->dlogits[row] = slope;
-    if (readable && !(slope < MIN_SLOPE && slope > -MIN_SLOPE))
+    if (any_allowed && !(slope < MIN_SLOPE && slope > -MIN_SLOPE))
       target_backward(call, params, ws, row, n, d, k, slope);
     else
       memset(call->dqueries + row * call->width, 0, sizeof(float) * call->width);
@@ -309,7 +309,7 @@ static void load_parameters(const HistoryAttention *call, Parameters *params, i6
   const i64 columns = call->kind == CONCAT ? 2 * call->width : call->width;
   for (i64 r = 0; r < call->hidden; r++) {
     params->b[r] = call->b[r], params->h[r] = call->h[r];
-    for (i64 j = 0; j < columns; j++) /* relu would hide a NaN, so it is moved to h */
+    for (i64 j = 0; j < columns; j++) /* relu would turn a NaN into 0, so it is propagated through h */
       params->h[r] = propagate_nan(call->w[r * columns + j] + call->b[r], params->h[r]);
     for (i64 j = 0; j < call->width; j++) {
       params->w[r * d + j] = call->w[r * columns + j];

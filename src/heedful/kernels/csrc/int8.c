@@ -1,4 +1,4 @@
-/* Linear layers with int8 weights, quantized per output row; inputs are quantized per row as they come. */
+/* Linear layers with int8 weights, quantized per output row; inputs are quantized per row in each call. */
 #include "common.h"
 
 #ifdef __AVX512VNNI__

@@ -1,9 +1,9 @@
-/* C kernels for what torch does slowly on a CPU: the loops between matrix products, each in one pass.
+/* C kernels for operations that torch runs slowly on a CPU: the loops between matrix products, each in one pass.
  *
- * Plain C called through ctypes. The Python modules of this room compute the same with torch, and the tests compare
+ * Plain C called through ctypes. The Python modules of this package compute the same with torch, and the tests compare
  * the two. Loops are written so that the compiler vectorizes them; hatch_build.py compiles this file, which includes
  * all others, once per processor level, and loader.py loads the best build that this processor can run. Threads are
- * torch's own OpenMP threads, so torch.set_num_threads holds here too.
+ * torch's own OpenMP threads, so torch.set_num_threads applies to them.
  */
 #include "common.h"
 

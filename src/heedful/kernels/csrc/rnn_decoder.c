@@ -1,4 +1,4 @@
-/* A whole step of a GRU decoder with additive attention and int8 weights, and a GRU encoder. */
+/* One step of a GRU decoder with additive attention and int8 weights as one function, and a GRU encoder. */
 #include "common.h"
 
 /* Order of the operations of a step (see fused/decoder_steps.py), and kind of the read-out (see layers/readout.py);
@@ -9,11 +9,11 @@ enum { LINEAR, AFFINE, TANH, DEEP };
 /* Mirrored by kernels/structs.py. A matrix that the mode does not use has n = 0. */
 typedef struct {
   i64 mode, readout;
-  i64 hidden, attention_hidden, context_width, fed_width, feature_width, embedding_width, vocabulary;
+  i64 hidden, attention_hidden, context_width, feed_width, feature_width, embedding_width, vocabulary;
   const float *input_gates; /* [word][3 hidden]: W_i emb(word) + b_i, computed once */
   const float *embedding;   /* [word][embedding_width], for the deep read-out */
   const float *v;           /* of the additive score */
-  Int8Matrix w_hidden, w_query, w_fed, w_hidden2, w_readout, w_output;
+  Int8Matrix w_hidden, w_query, w_feed, w_hidden2, w_readout, w_output; /* CONDITIONAL: w_feed, w_hidden2 are GRU 2 */
 } RnnDecoder;
 
 static void tanh_in_place(float *x, i64 n) {
@@ -25,10 +25,11 @@ static void copy_columns(float *out, i64 stride, i64 column, const float *part, 
   for (i64 r = 0; r < rows; r++) memcpy(out + r * stride + column, part + r * width, sizeof(float) * width);
 }
 
-/* One step for every row. `words` are the previous words; h and fed are updated in place; row r attends to source
+/* One step for every row. `words` are the previous words; h and feed (the context or attentional vector of
+ * the step before) are updated in place; row r attends to source
  * sentence[r] of n_keys positions and writes its weights; the k most likely next words are returned, never `banned_1`
  * or `banned_2`. GruEngine (inference/gru_engine.py) computes the size of the workspace. */
-void heed_rnn_decoder_step(const RnnDecoder *d, const i64 *words, float *h, float *fed, const float *keys,
+void heed_rnn_decoder_step(const RnnDecoder *d, const i64 *words, float *h, float *feed, const float *keys,
                            const float *values, const uint8_t *keep, i64 n_keys, const i64 *sentence, float *weights,
                            i64 rows, i64 k, i64 *top_words, float *top_logp, float *workspace, i64 banned_1,
                            i64 banned_2) {
@@ -45,10 +46,10 @@ void heed_rnn_decoder_step(const RnnDecoder *d, const i64 *words, float *h, floa
     int8_linear(&d->w_query, h, query, bytes, rows);
     heed_additive_attention(query, keys, d->v, keep, values, weights, context, rows, sentence, n_keys,
                             d->attention_hidden, d->context_width);
-    int8_linear(&d->w_fed, context, gh, bytes, rows);
+    int8_linear(&d->w_feed, context, gh, bytes, rows);
     for (i64 i = 0; i < rows * 3 * n; i++) gi[i] += gh[i];
   } else if (d->mode == FEED_CONTEXT || d->mode == FEED_ATTENTIONAL) {
-    int8_linear(&d->w_fed, fed, gh, bytes, rows);
+    int8_linear(&d->w_feed, feed, gh, bytes, rows);
     for (i64 i = 0; i < rows * 3 * n; i++) gi[i] += gh[i];
   }
   int8_linear(&d->w_hidden, h, gh, bytes, rows);
@@ -60,7 +61,7 @@ void heed_rnn_decoder_step(const RnnDecoder *d, const i64 *words, float *h, floa
                             d->attention_hidden, d->context_width);
   }
   if (d->mode == CONDITIONAL) {
-    int8_linear(&d->w_fed, context, gi, bytes, rows);
+    int8_linear(&d->w_feed, context, gi, bytes, rows);
     int8_linear(&d->w_hidden2, state, gh, bytes, rows);
     heed_gru_cell(gi, gh, state, h, gates, rows, n);
     state = h;
@@ -78,8 +79,8 @@ void heed_rnn_decoder_step(const RnnDecoder *d, const i64 *words, float *h, floa
     int8_linear(&d->w_readout, joined, features, bytes, rows);
     if (d->readout != AFFINE) tanh_in_place(features, rows * d->feature_width);
   }
-  if (d->mode == FEED_ATTENTIONAL) memcpy(fed, features, sizeof(float) * rows * d->feature_width);
-  if (d->mode == FEED_CONTEXT) memcpy(fed, context, sizeof(float) * rows * d->context_width);
+  if (d->mode == FEED_ATTENTIONAL) memcpy(feed, features, sizeof(float) * rows * d->feature_width);
+  if (d->mode == FEED_CONTEXT) memcpy(feed, context, sizeof(float) * rows * d->context_width);
   if (state != h) memcpy(h, state, sizeof(float) * rows * n);
   int8_linear(&d->w_output, features, logits, bytes, rows);
   for (i64 r = 0; r < rows; r++) logits[r * d->vocabulary + banned_1] = logits[r * d->vocabulary + banned_2] = -1e30f;
@@ -87,13 +88,13 @@ void heed_rnn_decoder_step(const RnnDecoder *d, const i64 *words, float *h, floa
 }
 
 /* Greedy output of one sentence, until the word `end` or max_length words; return the number of words. The weights of
- * a step lie `weights_stride` floats behind those of the step before; with 0 only the last ones remain. */
-i64 heed_rnn_decoder_greedy(const RnnDecoder *d, i64 first, i64 end, i64 max_length, float *h, float *fed,
+ * a step lie `weights_stride` floats after those of the step before; with 0 they overwrite one another. */
+i64 heed_rnn_decoder_greedy(const RnnDecoder *d, i64 first, i64 end, i64 max_length, float *h, float *feed,
                             const float *keys, const float *values, const uint8_t *keep, i64 n_keys, float *weights,
                             i64 weights_stride, i64 *words, float *logp, float *workspace, i64 banned_1, i64 banned_2) {
   const i64 sentence = 0;
   for (i64 t = 0; t < max_length; t++) {
-    heed_rnn_decoder_step(d, t ? words + t - 1 : &first, h, fed, keys, values, keep, n_keys, &sentence,
+    heed_rnn_decoder_step(d, t ? words + t - 1 : &first, h, feed, keys, values, keep, n_keys, &sentence,
                           weights + t * weights_stride, 1, 1, words + t, logp + t, workspace, banned_1, banned_2);
     if (words[t] == end) return t + 1;
   }

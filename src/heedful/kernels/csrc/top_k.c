@@ -14,8 +14,8 @@ static float maximum(const float *x, i64 count) {
   return max;
 }
 
-/* Write the k most likely words of each row and their log-probabilities, most likely first; on a tie the first word
- * wins. Blocks without a candidate are skipped by their maximum, which vectorizes. */
+/* Write the k most likely words of each row and their log-probabilities, most likely first; of equal logits the lower
+ * index comes first. Blocks without a candidate are skipped by their maximum, which vectorizes. */
 void heed_top_k(const float *x, i64 rows, i64 vocab, i64 k, i64 *words, float *logp) {
   const i64 block = 64;
 #pragma omp parallel for schedule(static) if (rows * vocab > 100000)

@@ -17,7 +17,7 @@ typedef struct {
   const float *embedding; /* [word][width], already scaled by sqrt(width) */
   const float *positions; /* [step][width] */
   const TransformerLayer *layers;
-  LayerNorm last_norm;
+  LayerNorm final_norm;
   Int8Matrix output;
 } Transformer;
 
@@ -54,8 +54,8 @@ static void feed_forward(const TransformerLayer *layer, float *x, float *y, floa
   add_in_place(sublayer, x, rows * width);
 }
 
-/* One head of one query, its columns starting at `column`. keys[k] points to a key, NULL where it may not be read; its
- * value lies value_offset floats behind it. */
+/* One head of one query, its columns starting at `column`. keys[k] points to a key, NULL if it is masked; its value
+ * lies value_offset floats after it. */
 static void attend_head(const float *q, const float *const *keys, i64 value_offset, i64 n_keys, i64 column, i64 inner,
                         float *w, float *out) {
   const float scale = 1.0f / sqrtf((float)inner);
@@ -77,8 +77,8 @@ static void attend_head(const float *q, const float *const *keys, i64 value_offs
 
 /* One step of every row at position t; `words` are the previous words.
  *
- * The cache is [layer][step][row][key, value] with max_steps steps of cache_rows rows; origin[r][step] names the row of
- * the cache in which the past of row r was written, so that nothing is copied when beams are reordered. keys[layer] and
+ * The cache is [layer][step][row][key, value] with max_steps steps of cache_rows rows; origin[r][step] is the row of
+ * the cache that holds the past step of row r, so that nothing is copied when beams are reordered. keys[layer] and
  * values[layer] are the projected source; row r attends to source sentence[r]. The cross-attention weights are written
  * as [layer][row][head][key], the self-attention weights, unless NULL, as [layer][row][head][step]. The k most likely
  * next words are returned, never banned_1 or banned_2. TransformerEngine computes the size of the workspace. */
@@ -128,7 +128,7 @@ void heed_transformer_decoder_step(const Transformer *m, i64 t, const i64 *words
     add_in_place(sublayer, x, rows * width);
     feed_forward(layer, x, y, sublayer, feed_forward_inner, bytes, rows);
   }
-  norm_rows(&m->last_norm, x, y, rows, width);
+  norm_rows(&m->final_norm, x, y, rows, width);
   int8_linear(&m->output, y, logits, bytes, rows);
   for (i64 r = 0; r < rows; r++) logits[r * m->vocabulary + banned_1] = logits[r * m->vocabulary + banned_2] = -1e30f;
   heed_top_k(logits, rows, m->vocabulary, k, top_words, top_logp);
@@ -180,5 +180,5 @@ void heed_transformer_encoder(const Transformer *m, float *x, const i64 *offsets
     add_in_place(sublayer, x, rows * width);
     feed_forward(layer, x, y, sublayer, feed_forward_inner, bytes, rows);
   }
-  norm_rows(&m->last_norm, x, out, rows, width);
+  norm_rows(&m->final_norm, x, out, rows, width);
 }
