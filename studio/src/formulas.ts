@@ -221,7 +221,7 @@ function normalizerNumbers(
   return frac(exp(mn(score - shift)), below);
 }
 
-/** Large scores are shown relative to the largest, which changes no weight; 0 where that is not needed. */
+/** Large scores are shown relative to the largest, which does not change the weights; 0 where that is not needed. */
 function scoreShift(all: readonly number[]): number {
   const top = Math.max(...all);
   return Math.abs(top) > MAX_PLAIN_SCORE ? top : 0;

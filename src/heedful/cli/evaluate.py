@@ -38,7 +38,7 @@ def evaluate(
         typer.Option(
             "--metric",
             metavar="METRIC",
-            help="Metric to compute; may be repeated (default: the usual ones of the task).",
+            help="Metric to compute; may be repeated (default: those of the task).",
         ),
     ] = None,
     against: Annotated[

@@ -17,9 +17,11 @@ Count = Annotated[int, typer.Option("--n", metavar="N", help="Number of examples
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")]
 Out = Annotated[Path, typer.Option("-o", "--out", metavar="FOLDER", help="Folder to write.", show_default=False)]
 Valid = Annotated[
-    int | None, typer.Option(metavar="N", help="Validation examples, of the --n.", show_default="a tenth")
+    int | None, typer.Option(metavar="N", help="How many of the n examples are for validation.", show_default="a tenth")
 ]
-Test = Annotated[int | None, typer.Option(metavar="N", help="Test examples, of the --n.", show_default="a tenth")]
+Test = Annotated[
+    int | None, typer.Option(metavar="N", help="How many of the n examples are for testing.", show_default="a tenth")
+]
 
 
 def _write(name: str, out: Path, n: int, seed: int, **options: object) -> None:

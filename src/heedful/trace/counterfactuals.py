@@ -26,7 +26,7 @@ from heedful.trace.steps import TokenText, top_candidates
 N_CANDIDATES = 5  # per counterfactual
 
 
-class _Query(NamedTuple):
+class _PositionEdit(NamedTuple):
     """One edit: a source position gets all of the weight, or none."""
 
     op: Literal["onehot", "zero"]
@@ -42,16 +42,16 @@ def seq2seq_counterfactuals(
     if site is None:
         return []
     state, _ = model.initial_state(TextBatch(source))
-    queries = _all_queries(state.memory[site])
+    edits = _all_edits(state.memory[site])
     last = torch.tensor([model.start_token])
-    hooks = Hooks(Detail.NONE, edit=_edit_rows(site, queries))
+    hooks = Hooks(Detail.NONE, edit=_edit_rows(site, edits))
     records: list[Counterfactual] = []
     for step, token in enumerate(tokens):
         original = next_token_logits(model.step(state, last)).softmax(dim=-1)
         edited = next_token_logits(
-            model.step(state.expand_to_beam(len(queries)), last.repeat(len(queries)), hooks)
+            model.step(state.expand_to_beam(len(edits)), last.repeat(len(edits)), hooks)
         ).softmax(dim=-1)
-        records += _records(queries, step, edited, original, token_text)
+        records += _records(edits, step, edited, original, token_text)
         state, last = model.step(state, last).state, torch.tensor([token])
     return records
 
@@ -62,43 +62,43 @@ def classifier_counterfactuals(model: Classifier, source: Padded, labels: Sequen
     output = model(LabelBatch(source), Hooks(Detail.WEIGHTS))
     if output.pooling_query is None or model.alignment_site is None:
         return []
-    queries = _all_queries(output.pooling_query.memory)
-    hooks = Hooks(Detail.NONE, edit=_edit_rows(model.alignment_site, queries))
-    edited = model.reattend(output.pooling_query.repeat(len(queries)), hooks)[0].softmax(dim=-1)
-    return list(_records(queries, 0, edited, output.logits.softmax(dim=-1), labels.__getitem__))
+    edits = _all_edits(output.pooling_query.memory)
+    hooks = Hooks(Detail.NONE, edit=_edit_rows(model.alignment_site, edits))
+    edited = model.reattend(output.pooling_query.repeat(len(edits)), hooks)[0].softmax(dim=-1)
+    return list(_records(edits, 0, edited, output.logits.softmax(dim=-1), labels.__getitem__))
 
 
-def _all_queries(memory: Memory) -> list[_Query]:
+def _all_edits(memory: Memory) -> list[_PositionEdit]:
     positions = memory.keep[0].nonzero().squeeze(1).tolist()
-    return [_Query(op, position) for op in ("onehot", "zero") for position in positions]
+    return [_PositionEdit(op, position) for op in ("onehot", "zero") for position in positions]
 
 
 def _records(
-    queries: Sequence[_Query],
+    edits: Sequence[_PositionEdit],
     step: int,
-    edited: Float[Tensor, "query vocab"],
+    edited: Float[Tensor, "edit vocab"],
     original: Float[Tensor, "1 vocab"],
     token_text: TokenText,
 ) -> Iterator[Counterfactual]:
     """Yield a record per edit, given the output distributions with and without it."""
     tvd = (edited - original).abs().sum(dim=-1) / 2
-    for row, (op, position) in enumerate(queries):
+    for row, (op, position) in enumerate(edits):
         candidates = top_candidates(edited[row].log(), N_CANDIDATES, token_text)
         top = [Candidate(id=c.id, text=c.text, logp=round(c.logp, 5)) for c in candidates]
         yield Counterfactual(op=op, step=step, position=position, tvd=round(float(tvd[row]), 6), top=top)
 
 
-def _edit_rows(site: str, queries: Sequence[_Query]) -> EditHook:
+def _edit_rows(site: str, edits: Sequence[_PositionEdit]) -> EditHook:
     """Return a hook that gives row r of the one sentence the weights of edit r."""
-    positions = torch.tensor([query.position for query in queries])
-    is_onehot = torch.tensor([query.op == "onehot" for query in queries])[None, :, None, None]
+    positions = torch.tensor([edit.position for edit in edits])
+    is_onehot = torch.tensor([edit.op == "onehot" for edit in edits])[None, :, None, None]
 
-    def edit(where: str, output: AttentionOutput, _: Tensor) -> Override | None:
-        if where != site:
+    def hook(hook_site: str, output: AttentionOutput, _: Tensor) -> Override | None:
+        if hook_site != site:
             return None
         assert output.weights is not None
-        chosen = F.one_hot(positions, output.weights.shape[-1]).bool()[None, :, None]  # (1, query, 1, key)
+        chosen = F.one_hot(positions, output.weights.shape[-1]).bool()[None, :, None]  # (1, edit, 1, key)
         removed = remove_weights(output.weights, chosen)
         return Override(torch.where(is_onehot, chosen.to(output.weights), removed))
 
-    return edit
+    return hook

@@ -8,10 +8,10 @@ from typing import Any
 
 from heedful.trace.plain_math import Rows, Vector, add, affine, dot, relu, tanh
 
-Get = Callable[[str], Any]  # the parameter of a name as lists, None if there is none
+GetParameter = Callable[[str], Any]  # returns a parameter as nested lists, None if the model does not have it
 
 
-def score_keys(name: str, query: Vector, keys: Rows, get: Get, coverage: Vector) -> list[float]:
+def score_keys(name: str, query: Vector, keys: Rows, get: GetParameter, coverage: Vector) -> list[float]:
     """Return the score of each key. `coverage` is the weight that each key has had in the steps before."""
     if name == "dot":
         return [dot(query, key) for key in keys]
@@ -37,7 +37,7 @@ def score_keys(name: str, query: Vector, keys: Rows, get: Get, coverage: Vector)
     raise ValueError(f"no plain score for {name}")
 
 
-def _additive(query: Vector, keys: Rows, get: Get, coverage: Vector) -> list[float]:
+def _additive(query: Vector, keys: Rows, get: GetParameter, coverage: Vector) -> list[float]:
     """`v' tanh(W q + U k_i + b + w_c C_i)` (Bahdanau 2015; coverage: See 2017, eq. 11)."""
     v, w_c, bias = get("v"), get("w_c"), get("key.bias")
     projected_query = affine(get("query.weight"), query)

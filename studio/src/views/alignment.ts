@@ -81,7 +81,7 @@ function legend(ui: Ui, record: SiteRecord, table: WeightTable): string {
   if (!ui.state.specials) parts.push("Start and end tokens are hidden, so rows may sum to less than 1.");
   if (record.kind === "self" && record.query_side === "target")
     parts.push(
-      "Output positions are labelled by the word generated there; a query reads only earlier positions.",
+      "Output positions are labeled by the word generated there; a query reads only earlier positions.",
     );
   if (ui.trace.edits.length > 0) parts.push("✎: edited weights.");
   return parts.join(" ");

@@ -12,7 +12,7 @@ from heedful.tasks.caption.predict import load_backbone, search_images
 
 
 class Captioner(Model):
-    """Captions images."""
+    """An image captioner."""
 
     @overload
     def __call__(self, inputs: str | Path, **options: Any) -> str: ...

@@ -37,7 +37,7 @@ def check_images(world: WorldConfig | None, images: ImagesConfig) -> None:
 
 
 def recipe_conflicts(recipe: Recipe) -> Iterator[str]:
-    """Settings of a recipe that only captioning has, or that captioning cannot have."""
+    """Yield an error message for each setting that only captioning has, or that it does not have."""
     kind, data, encoder = recipe.task.kind, recipe.data, recipe.model.encoder.kind
     captions = kind == "caption"
     if captions != (encoder == "regions"):

@@ -107,7 +107,7 @@ def describe_weights(captions: Sequence[np.ndarray]) -> dict[str, float]:
 
 
 class CaptionAdapter:
-    """Images to captions."""
+    """Measures the attention of captioners over regions."""
 
     unit = "images"
 

@@ -11,7 +11,7 @@ from heedful.tasks.classify.predict import Classification, classify_lines
 
 
 class Classifier(Model):
-    """Texts to labels."""
+    """A text classifier."""
 
     @overload
     def __call__(self, inputs: str, **options: Any) -> str: ...

@@ -56,7 +56,7 @@ def parse_class_weight(text: str) -> tuple[str, float] | None:
 
 
 def model_conflicts(model: ModelConfig) -> Iterator[str]:
-    """Settings of a classifier that are valid by themselves and contradict each other."""
+    """Yield an error message for each conflict between the settings of a classifier."""
     classifier, encoder = model.classifier, model.encoder
     assert classifier is not None
     if model.decoder != type(model.decoder)():
@@ -117,7 +117,7 @@ def _attention_conflicts(model: ModelConfig) -> Iterator[str]:
 
 
 def recipe_conflicts(recipe: Recipe) -> Iterator[str]:
-    """Settings of a recipe that only classifiers have, or that classifiers cannot have."""
+    """Yield an error message for each setting that only classifiers have, or that they do not have."""
     return _if_classifier(recipe) if recipe.task.kind == "classify" else _if_other_task(recipe)
 
 

@@ -103,7 +103,7 @@ class ClassifierProbeTarget:
 
 
 class ClassificationAdapter:
-    """Texts to labels."""
+    """Measures the attention pooling of classifiers."""
 
     unit = "texts"
 

@@ -9,7 +9,7 @@ from heedful.tasks.language_model.predict import read_lines
 
 
 class LanguageModel(Model):
-    """Lines to the surprisal of each word."""
+    """A language model; a call returns the surprisal of each word."""
 
     def __call__(self, inputs: str, **options: Any) -> list[tuple[str, float]]:
         """Return each word of a line with its surprisal in bits; the end of the line counts as a word."""

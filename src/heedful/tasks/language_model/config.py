@@ -61,7 +61,7 @@ class LanguageModelConfig(Section):
 
 
 def model_conflicts(model: ModelConfig) -> Iterator[str]:
-    """Settings of a language model that are valid by themselves and contradict each other."""
+    """Yield an error message for each conflict between the settings of a language model."""
     language_model = model.language_model
     assert language_model is not None
     for name in ("encoder", "decoder", "attention"):
@@ -80,7 +80,7 @@ def model_conflicts(model: ModelConfig) -> Iterator[str]:
 
 
 def recipe_conflicts(recipe: Recipe) -> Iterator[str]:
-    """Settings of a recipe that only language models have, or that language models cannot have."""
+    """Yield an error message for each setting that only language models have, or that they do not have."""
     kind, data, tokenizer = recipe.task.kind, recipe.data, recipe.tokenizer
     if kind != "read":
         if recipe.model.language_model is not None:

@@ -82,7 +82,7 @@ class LanguageModelProbeTarget:
 
 
 class LanguageModelAdapter:
-    """Lines to the probabilities of their words."""
+    """Measures the attention of language models to earlier words."""
 
     unit = "lines"
 

@@ -10,7 +10,7 @@ from heedful.tasks.recommend.predict import Recommendation, find_history, recomm
 
 
 class Recommender(Model):
-    """Histories to items."""
+    """A recommender."""
 
     def __call__(
         self, inputs: Sequence[str] = (), *, user: str | None = None, top: int = 10, **options: Any

@@ -44,7 +44,7 @@ class RecommenderConfig(Section):
 
 
 def model_conflicts(model: ModelConfig) -> Iterator[str]:
-    """Settings of a recommender that are valid by themselves and contradict each other."""
+    """Yield an error message for each conflict between the settings of a recommender."""
     encoder, attention, recommender = model.encoder, model.attention, model.recommender
     assert recommender is not None
     if model.decoder != type(model.decoder)():
@@ -85,7 +85,7 @@ def check_ratings(data: DataConfig, ratings: RatingsConfig) -> None:
 
 
 def recipe_conflicts(recipe: Recipe) -> Iterator[str]:
-    """Settings of a recipe that only recommenders have, or that recommenders cannot have."""
+    """Yield an error message for each setting that only recommenders have, or that they do not have."""
     kind, data = recipe.task.kind, recipe.data
     recommends = kind == "recommend"
     if recommends != (recipe.model.recommender is not None):

@@ -120,7 +120,7 @@ def case_weights(model: Recommender, cases: Sequence[RankingCase]) -> list[Posit
 
 
 class RecommendationAdapter:
-    """Histories to items."""
+    """Measures the attention of recommenders over histories."""
 
     unit = "users"
 

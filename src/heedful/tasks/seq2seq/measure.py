@@ -148,7 +148,7 @@ class Seq2SeqProbeTarget(GenerationProbeTarget):
 
 
 class Seq2SeqAdapter:
-    """Sentences to sentences."""
+    """Measures the cross-attention of sequence-to-sequence models."""
 
     unit = "sentences"
 
