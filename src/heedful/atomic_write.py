@@ -61,7 +61,7 @@ def create_temporary(target: Path) -> Path:
 
 def sync_file(path: Path) -> None:
     """Wait until the content of a file is on disk."""
-    with path.open("rb") as file:
+    with path.open("r+b") as file:
         os.fsync(file.fileno())
 
 

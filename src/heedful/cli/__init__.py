@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
+import time
+from contextlib import suppress
+from types import FrameType
+
+
+FORCE_AFTER = 2.0  # seconds after the first Ctrl-C from which another one ends the process at once
 
 
 def main() -> None:
-    """Run the program; an error that the user can correct is one message and exit status 2, without a traceback."""
+    """Run the program; an error that the user can correct is one message, without a traceback.
+
+    Exit status: 0 done, 1 some inputs failed, 2 an error that the user can correct, 130 interrupted.
+    """
     # OpenMP threads that wait must sleep, not spin: on a busy machine, spinning makes training several times slower
     # (docs/lab-notebook.md). The variable has to be set before torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # the program, not a caller with its own handler
+        with suppress(ValueError):  # not the main thread
+            signal.signal(signal.SIGINT, _InterruptOnce())
     gc.set_threshold(200_000, 20, 20)  # imports allocate so much that garbage collection takes a fifth of their time
     from heedful.cli.app import app
     from heedful.errors import HeedfulError, TrainingStopped
@@ -40,6 +53,20 @@ def main() -> None:
         )
     except KeyboardInterrupt:
         _exit(130, "stopped")
+
+
+class _InterruptOnce:
+    """SIGINT handler: the first Ctrl-C raises KeyboardInterrupt, more of them must not interrupt the cleaning up."""
+
+    def __init__(self) -> None:
+        self.first: float | None = None
+
+    def __call__(self, _signum: int, _frame: FrameType | None) -> None:
+        if self.first is None:
+            self.first = time.monotonic()
+            raise KeyboardInterrupt
+        if time.monotonic() - self.first > FORCE_AFTER:
+            os._exit(130)
 
 
 def _exit(status: int, message: str) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 from safetensors.torch import save_model as save_model_weights
 from torch import Tensor
 
+from heedful.atomic_write import sync_file
 from heedful.config import Recipe, load_recipe, recipe_toml
 from heedful.data.asset_files import asset_file
 from heedful.errors import ConfigError, ModelError
@@ -25,6 +26,7 @@ from heedful.training.checkpoint_store import has_checkpoint
 
 FORMAT = 2  # format 1 is read through config/migrate.py, models/migrate.py, data/asset_files.py and CARD_KEYS
 RECIPE, CARD = "recipe.toml", "model.json"
+DRAFTS = ".model.*.tmp"  # folders in which a model is written before its files are renamed
 CARD_KEYS = {"figures": "metrics", "ended": "stopped_by", "licence": "license"}  # format 1 -> format 2
 REPAIR_HINT = "copy the folder again, or train the model again"
 
@@ -38,9 +40,30 @@ def save_model(
     reason: str = "",
 ) -> None:
     """Write a finished model. The card is written last: a folder without it is not a finished model."""
-    draft = folder / "model.tmp"
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    for killed in folder.glob(DRAFTS):  # of a process that was killed here; the caller holds the folder's lock
+        shutil.rmtree(killed)
+    draft = Path(tempfile.mkdtemp(prefix=".model.", suffix=".tmp", dir=folder))
+    try:
+        _write_files(draft, recipe, assets, model, metrics, reason)
+        for path in sorted(draft.iterdir(), key=lambda p: p.name == CARD):
+            sync_file(path)
+            path.replace(folder / path.name)
+    except (OSError, safetensors.SafetensorError) as error:  # safetensors reports a full disk as its own error
+        detail = error.strerror if isinstance(error, OSError) else error
+        raise ModelError(f"{folder}: the model cannot be written: {detail}") from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _write_files(
+    draft: Path,
+    recipe: Recipe,
+    assets: Assets,
+    model: torch.nn.Module,
+    metrics: Mapping[str, float],
+    reason: str,
+) -> None:
     (draft / RECIPE).write_text(recipe_toml(recipe), encoding="utf-8")
     save_model_weights(model, str(draft / WEIGHTS))  # writes tensors shared by several modules once
     shutil.copymode(draft / RECIPE, draft / WEIGHTS)  # safetensors makes it readable by the owner only
@@ -55,15 +78,6 @@ def save_model(
         "sha256": hash_weights(draft),
     }
     (draft / CARD).write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
-    for path in sorted(draft.iterdir(), key=lambda p: p.name == CARD):
-        _sync(path)
-        path.replace(folder / path.name)
-    draft.rmdir()
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
 
 
 def is_finished(folder: Path) -> bool:

@@ -19,15 +19,16 @@ from heedful.data.paths import has_prefix
 from heedful.errors import ModelError, TrainingError
 from heedful.section import Section
 from heedful.tasks.base import Assets, Task
-from heedful.tasks.model_folder import RECIPE, is_finished, save_model
+from heedful.tasks.model_folder import DRAFTS, RECIPE, is_finished, save_model
 from heedful.tasks.registry import get_task
+from heedful.tasks.run_lock import LOCK_FILE, lock_folder
 from heedful.training import is_main_process
 from heedful.training.checkpoint_store import RESUME_DIR, START_OVER_HINT, has_checkpoint, remove_checkpoints
 from heedful.training.loop import train
 from heedful.training.metrics_log import METRICS_FILE
 from heedful.training.types import Callbacks
 
-RUN_FILES = (RECIPE, METRICS_FILE, "metrics.tmp", "tensorboard", RESUME_DIR)  # written before there is a model
+RUN_FILES = (RECIPE, METRICS_FILE, "tensorboard", RESUME_DIR)  # written before there is a model
 S = TypeVar("S", bound=Section)
 NO_PARAMETERS = "the model has no parameters to train"
 RESUMABLE = "training."  # a run may be resumed with other settings of this section; the checkpoint checks which
@@ -36,13 +37,14 @@ RESUMABLE = "training."  # a run may be resumed with other settings of this sect
 def train_recipe(loaded_recipe: LoadedRecipe, out: Path, callbacks: Callbacks) -> bool:
     """Train a recipe's model into `out`, resuming an interrupted run; return False if it is already trained."""
     if _is_trained(loaded_recipe, out):
+        remove_leftovers(out, callbacks.log)
         return False
     recipe = absolute_paths(loaded_recipe)
     logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # `evaluate` warns about tokenized text, once
     task = get_task(recipe.task.kind)
     for line in unused_settings(loaded_recipe):
         callbacks.log(line)
-    with _removed_on_failure(out, task):
+    with _removed_on_failure(out, task, recipe):
         _train(task, recipe, loaded_recipe.base, out, callbacks)
     return True
 
@@ -78,24 +80,57 @@ def count_parameters(model: nn.Module) -> int:
 
 
 @contextmanager
-def _removed_on_failure(out: Path, task: Task) -> Iterator[None]:
-    """Create the folder; an error before the first checkpoint removes what the run wrote."""
-    existing = set(out.iterdir()) if out.exists() else set()
+def _removed_on_failure(out: Path, task: Task, recipe: Recipe) -> Iterator[None]:
+    """Create and lock the folder; an error before the first checkpoint removes what the run wrote.
+
+    Ranks other than 0 neither lock nor remove.
+    """
     created = not out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise TrainingError(f"{out}: cannot be created: {error.strerror}; give another --out") from None
-    try:
+    if not is_main_process():
         yield
-    except BaseException:
-        if is_main_process() and not has_checkpoint(out):
-            for path in {out / name for name in (*RUN_FILES, *task.files)} - existing:
-                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-            if created:
-                with suppress(OSError):  # another program wrote into it
-                    out.rmdir()
-        raise
+        return
+    with lock_folder(out) as killed:
+        existing = set(out.iterdir())
+        _check_overwrites(out, recipe, killed)
+        try:
+            yield
+        except BaseException:
+            if not has_checkpoint(out):
+                for path in {out / name for name in (*RUN_FILES, *task.files)} - existing:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+                if created:
+                    (out / LOCK_FILE).unlink(missing_ok=True)
+                    with suppress(OSError):  # another program wrote into it
+                        out.rmdir()
+            raise
+
+
+def _check_overwrites(out: Path, recipe: Recipe, killed: bool) -> None:
+    """Refuse to overwrite a recipe that no run wrote, such as the user's own with `--out .`."""
+    path = out / RECIPE
+    if not path.exists() or killed or has_checkpoint(out):
+        return
+    if path.read_text(encoding="utf-8", errors="replace") != recipe_toml(recipe):
+        raise TrainingError(f"{path}: would be overwritten; give another --out")
+
+
+def remove_leftovers(out: Path, log: Callable[[str], None]) -> None:
+    """Remove what a run that was killed after writing its model left in the folder, unless it is still running."""
+    if not any(_leftovers(out)):
+        return
+    with lock_folder(out):
+        leftovers = sorted(_leftovers(out))
+        for path in leftovers:
+            shutil.rmtree(path)
+    log(f"{out}: removed what an interrupted run left: {', '.join(path.name for path in leftovers)}")
+
+
+def _leftovers(out: Path) -> Iterator[Path]:
+    yield from (path for path in (out / RESUME_DIR, *out.glob(DRAFTS)) if path.is_dir() and not path.is_symlink())
 
 
 def _load_assets(task: Task, out: Path) -> Assets:

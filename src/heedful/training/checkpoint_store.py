@@ -1,4 +1,4 @@
-"""The folder `resume/` with checkpoints from which training continues bit for bit.
+"""The folder `resume/` with checkpoints; a resumed training ends with bit-identical weights.
 
 `step-N.pt` is a complete checkpoint; the last two are kept. Weights needed by several checkpoints are files of
 their own, written once: `best-N.pt` (the best weights so far) and `snapshot-N.pt` (weights to be averaged). Each
@@ -21,6 +21,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from heedful.atomic_write import atomic_write
 from heedful.config import TrainingConfig
 from heedful.errors import TrainingError
 from heedful.training.types import LogLine
@@ -49,12 +50,12 @@ class Progress:
     validated_step: int = 0  # step of the last validation
     validated_epochs: int = 0  # epochs completed by then
     best: dict[str, Any] | None = None  # the best Report, as a dict
-    last: dict[str, Any] | None = None  # the last one
+    last: dict[str, Any] | None = None  # the last Report, as a dict
     validations_since_best: int = 0
-    validations_since_decay: int = 0  # without gain, since the plateau schedule last lowered the rate
-    decays: int = 0  # how often the plateau schedule has lowered the rate
+    validations_since_decay: int = 0  # without improvement, since the plateau schedule last lowered the learning rate
+    decays: int = 0  # how often the plateau schedule has lowered the learning rate
     learning_rate: float = 0.0  # of the last step
-    loss_monitor: list[float] = field(default_factory=list)
+    loss_monitor: list[float] = field(default_factory=list)  # `LossMonitor.state`
     warnings: list[str] = field(default_factory=list)  # since the last validation
     snapshots: list[int] = field(default_factory=list)  # steps of the snapshots being averaged
 
@@ -84,7 +85,7 @@ class CheckpointStore:
     def __init__(self, out: Path, log: LogLine) -> None:
         self.folder = out / RESUME_DIR
         self.log = log
-        self._weight_files: dict[str, set[str]] = {}  # of each checkpoint that is kept
+        self._weight_files: dict[str, set[str]] = {}  # checkpoint that is kept -> weight files it refers to
 
     def save_weights(self, kind: WeightKind, step: int, weights: Mapping[str, Tensor]) -> None:
         """Write weights that the next checkpoint refers to."""
@@ -137,17 +138,12 @@ class CheckpointStore:
         return None
 
     def _write(self, name: str, content: Mapping[str, Any]) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
         buffer = io.BytesIO()
         torch.save(content, buffer)
         data = buffer.getbuffer()
-        draft = self.folder / f"{name}.tmp"
-        with draft.open("wb") as file:
+        with atomic_write(self.folder / name, TrainingError, parents=True) as draft, draft.open("wb") as file:
             file.write(hashlib.sha256(data).digest())
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(self.folder / name)
         folder = os.open(self.folder, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -168,18 +164,18 @@ class CheckpointStore:
 def check_compatible(out: Path, state: Mapping[str, Any], model: nn.Module, config: TrainingConfig) -> list[str]:
     """Raise if a checkpoint belongs to another model or another data order.
 
-    Returns the settings that differ and may, each as "name: old -> new".
+    Returns the settings that differ but are allowed to, each as "name: old -> new".
     """
-    where = f"{out / RESUME_DIR} holds checkpoints"
+    problem = f"{out / RESUME_DIR} contains checkpoints"
     differences = _weight_differences(state["model"], model.state_dict())
     if differences:
         more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
-        raise TrainingError(f"{where} of another model: {differences[0]}{more}; {START_OVER_HINT}")
+        raise TrainingError(f"{problem} of another model: {differences[0]}{more}; {START_OVER_HINT}")
     old, new = state["training"], config.model_dump(mode="json")
     changes = {key: f"training.{key}: {old.get(key)} -> {new[key]}" for key in new if old.get(key) != new[key]}
     fixed = [changes[key] for key in FIXED_SETTINGS if key in changes]
     if fixed:
-        raise TrainingError(f"{where} with other settings ({', '.join(fixed)}); {START_OVER_HINT}")
+        raise TrainingError(f"{problem} with other settings ({', '.join(fixed)}); {START_OVER_HINT}")
     return list(changes.values())
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from heedful.atomic_write import atomic_write
 from heedful.errors import TrainingError
 from heedful.training.types import Report
 
@@ -23,16 +23,11 @@ class MetricsLog:
         self.tensorboard: Any = None
 
     def truncate_after(self, step: int) -> list[Report]:
-        """Remove all lines past `step`, which a resumed run writes again, and any torn line; return the rest."""
+        """Remove lines after `step`, which a resumed run writes again, and incomplete ones; return the others."""
         lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.is_file() else []
         reports = [report for line in lines if (report := _parse_line(line)) and report.step <= step]
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        draft = self.path.with_suffix(".tmp")
-        with draft.open("w", encoding="utf-8") as file:
-            file.writelines(_format_line(report) for report in reports)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(self.path)
+        with atomic_write(self.path, TrainingError, parents=True) as draft:
+            draft.write_text("".join(map(_format_line, reports)), encoding="utf-8")
         if self.tensorboard_dir is not None:
             self.tensorboard = _open_tensorboard(self.tensorboard_dir, step)
         return reports
