@@ -10,7 +10,6 @@ import time
 from contextlib import suppress
 from types import FrameType
 
-
 FORCE_AFTER = 2.0  # seconds after the first Ctrl-C from which another one ends the process at once
 
 

@@ -32,7 +32,7 @@ UNSUPPORTED = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)  # some network file s
 def lock_folder(folder: Path) -> Iterator[bool]:
     """Hold `folder/training.lock`, which contains the process id; a folder locked by another process is refused.
 
-    The operating system releases the lock when a process ends, however it ends, so the file of a killed process does not
+    The operating system releases the lock when a process ends, however it ends: the file of a killed process does not
     block the next one. Yields True if there was such a file: the folder belongs to a run that was killed.
     """
     path = folder / LOCK_FILE
