@@ -63,7 +63,7 @@ def test_a_registered_name_can_stand_in_a_recipe(tmp_path: Path) -> None:
     ("kind", "name", "message"),
     [
         ("taks", "spell", r'no extension point "taks"; did you mean "task"\?'),
-        ("task", "translate", r'heedful has a task "translate" of its own; choose another name'),
+        ("task", "translate", r'there is a built-in task "translate"; choose another name'),
         ("task", "Spell it", r"the name must consist of lower-case letters"),
         ("task", "", r"the name must consist of lower-case letters"),
     ],
@@ -96,7 +96,7 @@ def test_an_installed_plugin_is_loaded_when_its_name_is_used(tmp_path: Path, mon
             r"plugin spelling-games: entry point task.spell cannot be loaded: ZeroDivisionError: division by zero",
         ),
         ("taks.spell = spelling:TASK", r'plugin spelling-games: entry point taks.spell: no extension point "taks"'),
-        ("task.read = spelling:TASK", r'plugin spelling-games: entry point task.read: heedful has a task "read"'),
+        ("task.read = spelling:TASK", r'plugin spelling-games: entry point task.read: there is a built-in task "read"'),
     ],
 )
 def test_a_broken_plugin_is_named(points: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ __all__ = ["Model", "load"]
 def load(name: str | Path | None = None, *, task: str | None = None) -> Model:
     """Load a model folder or a bundled model by its name; without a name, the bundled model for the task.
 
-    With `task`, a model of another task is refused.
+    With `task`, a model of another task raises a ModelError.
     """
     (folder,) = find_models([] if name is None else [name], task or "translate")
     loaded = load_model(folder)

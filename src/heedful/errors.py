@@ -20,7 +20,7 @@ class Problem(NamedTuple):
 
 
 class ConfigError(HeedfulError):
-    """A recipe or an override that cannot be used; it carries every problem, not only the first.
+    """A recipe or an override that cannot be used; the message lists all problems, not only the first.
 
     >>> print(ConfigError([Problem("recipe.toml", "model.attention", "scroe: no such setting")]))
     recipe.toml [model.attention] cannot be used:

@@ -1,4 +1,4 @@
-"""A helper for values that are None in general, but not here."""
+"""A helper for values whose type allows None but which are never None at that place."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ T = TypeVar("T")
 
 
 def not_none(value: T | None) -> T:
-    """Return a value that cannot be None by construction, which a type checker cannot know."""
+    """Return the value; for values that are never None, which the type checker cannot know."""
     assert value is not None
     return value

@@ -1,4 +1,4 @@
-"""Work over many items in a pool of threads, and callbacks for its progress."""
+"""Runs a function on many items in a thread pool; progress callbacks."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def run_in_threads(work: Callable[[int], None], items: Sequence[int], threads: i
         for item in items:
             work(item)
         return
-    before = torch.get_num_threads()
+    torch_threads = torch.get_num_threads()
     try:
         with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
             for future in [pool.submit(work, item) for item in items]:
                 future.result()
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(torch_threads)

@@ -1,6 +1,6 @@
-"""Scores, normalizers, placements, metrics, views and tasks by name: the built-in ones, and those of users.
+"""The registry of scores, normalizers, placements, metrics, views and tasks by name, built-in or added by users.
 
-Built-in names are derived from where the things are defined and are listed nowhere else. Users add their own from
+Built-in names come from the modules and tables that define them and are listed nowhere else. Users add their own from
 Python,
 
     heedful.register("score", "gaussian", Gaussian)
@@ -10,7 +10,7 @@ or by an installed package's entry points in the group `heedful.plugins`, named 
     [project.entry-points."heedful.plugins"]
     "score.gaussian" = "my_package.scores:Gaussian"
 
-Names are known without importing what they name, so a recipe is checked without importing torch.
+Names can be checked without importing the objects they stand for, so checking a recipe does not import torch.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def known_names(kind: str) -> tuple[str, ...]:
 
 
 def is_known(kind: str, name: str) -> bool:
-    """Tell whether a name exists. Installed plugins are searched only if it is neither built in nor registered."""
+    """Return True if a name exists; plugins are searched only if it is neither built in nor registered."""
     return name in built_in_names(kind) or name in _registered[kind] or name in _plugins(kind)
 
 
@@ -118,20 +118,21 @@ def _plugins(kind: str) -> dict[str, EntryPoint]:
     """Return the installed entry points of a kind; the metadata of installed packages is read once."""
     plugins: dict[str, EntryPoint] = {}
     for point in entry_points(group=GROUP):
-        of, _, name = point.name.partition(".")
-        _check(of, name, f"{_source(point)}: entry point {point.name}")
-        if of == kind:
+        point_kind, _, name = point.name.partition(".")
+        _check(point_kind, name, f"{_source(point)}: entry point {point.name}")
+        if point_kind == kind:
             plugins[name] = point
     return plugins
 
 
 def _check(kind: str, name: str, where: str) -> None:
+    """Raise a PluginError if a name cannot be added; the message begins with `where`."""
     if kind not in KINDS:
         raise PluginError(f'{where}: no extension point "{kind}"; {nearest(kind, KINDS)}')
     if not re.fullmatch(r"[a-z0-9][a-z0-9:.-]*", name):
         raise PluginError(f'{where}: the name must consist of lower-case letters, digits, "-", "." and ":"')
     if name in _built_in(kind):
-        raise PluginError(f'{where}: heedful has a {kind} "{name}" of its own; choose another name')
+        raise PluginError(f'{where}: there is a built-in {kind} "{name}"; choose another name')
 
 
 def _load(point: EntryPoint) -> Any:

@@ -1,4 +1,4 @@
-"""The base of every section of a recipe; apart from `heedful.config` so that tasks can define sections of their own."""
+"""The base class of all sections of a recipe; outside `heedful.config`, so that tasks can define sections too."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_a_file_that_is_not_a_recipe(tmp_path: Path) -> None:
         ("training.epochs", "expected section.key=value"),
         ("training..epochs=3", "expected section.key=value"),
         ("training.epochs.more=3", "epochs = {'more': 3}: expected a whole number"),
-        ("data.world.name.x=3", "name is a value, not a section"),
+        ("data.world.name.x=3", "name is a setting, not a section"),
     ],
 )
 def test_a_wrong_override_is_explained(override: str, expected: str, tmp_path: Path) -> None:

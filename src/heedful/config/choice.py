@@ -1,4 +1,4 @@
-"""Settings whose allowed values are the names in a table."""
+"""Settings whose allowed values are the names of a registry or a table."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from heedful import registry
 
-UNKNOWN = "unknown_choice"  # the type of the error
+UNKNOWN = "unknown_choice"  # pydantic's error type for a name that is not allowed
 
 
 class Choice:
-    """Marks a string that must be one of the names in a table: `Annotated[str, Choice("score")]`.
+    """Marks a string that must be a registered name: `Annotated[str, Choice("score")]`.
 
-    Without `names` they are those of the registry, with the ones that users and plugins add.
+    `names` returns the allowed names; without it they are those of the registry, including names from plugins.
     """
 
     def __init__(self, kind: str, names: Callable[[], Iterable[str]] | None = None) -> None:

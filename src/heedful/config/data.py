@@ -1,4 +1,4 @@
-"""The sections [data] and [tokenizer]: what to learn from, and how lines become tokens."""
+"""The sections [data] and [tokenizer]: training data, and how it is tokenized."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Files = Annotated[tuple[str, ...], Field(strict=False, max_length=2)]
 
 
 class WorldConfig(Section):
-    """Generated data with known gold attention."""
+    """A world: generated data for which the gold attention is known."""
 
     name: Literal["phrases", "scenes", "moods", "tastes"] = Field("phrases", description="name of the generated world")
     languages: str = Field("en-fr", description="phrases: source and target language, two of en, fr, vi")
@@ -25,9 +25,11 @@ class WorldConfig(Section):
     seed: int = Field(1, description="random seed of the world")
     min_words: PositiveInt = Field(3, description="phrases, moods: minimum source length, in words (moods: at least 5)")
     max_words: PositiveInt = Field(14, description="phrases, moods: maximum source length, in words")
-    classes: int = Field(2, ge=2, le=3, description="moods: number of labels; the third is neutral")
+    classes: int = Field(2, ge=2, le=3, description="moods: number of labels; 3: with neutral")
     pixels: PositiveInt = Field(112, description="scenes: side of an image, in pixels")
-    order: Literal["any", "left"] = Field("any", description="scenes: left: captions go from left to right")
+    order: Literal["any", "left"] = Field(
+        "any", description="scenes: object that a caption begins with; left: the leftmost"
+    )
     items: PositiveInt = Field(300, description="tastes: number of items")
     genres: PositiveInt = Field(12, description="tastes: number of genres")
 
@@ -42,7 +44,7 @@ class WorldConfig(Section):
 
 
 class DataConfig(Section):
-    """Either a generated world, or files: one TSV or JSONL file, or two parallel files; gzipped or not."""
+    """A generated world, or files: one TSV or JSONL file, or two parallel files; all may be gzipped."""
 
     world: WorldConfig | None = Field(None, description="a generated world instead of files")
     images: ImagesConfig | None = Field(None, description="caption: train, valid, test list image names")
@@ -92,7 +94,7 @@ class DataConfig(Section):
             ("test", self.test, self.split_test),
         ):
             if fraction and (files or self.world is not None):
-                raise ValueError(f"split_{split} = {fraction}: there is {split} data already")
+                raise ValueError(f"split_{split} = {fraction}: there is {split} data already; remove one of them")
         if self.split_valid + self.split_test >= 1:
             raise ValueError("split_valid + split_test: must be less than 1, or no training data is left")
         for text in self.where:
@@ -102,7 +104,7 @@ class DataConfig(Section):
 
 
 class TokenizerConfig(Section):
-    """How a line becomes tokens."""
+    """How lines are tokenized."""
 
     kind: Literal["word", "character", "bpe", "unigram"] = Field("word", description="tokenizer")
     target_kind: Literal["same", "word", "character", "bpe", "unigram"] = Field(
@@ -110,12 +112,13 @@ class TokenizerConfig(Section):
     )
     vocab_size: PositiveInt = Field(10_000, description="maximum vocabulary size of each side")
     min_count: PositiveInt = Field(
-        1, description="minimum count of a word or character, else it becomes <unk>; bpe: of a merged pair"
+        1,
+        description="minimum count of a word or character, others become <unk>; bpe: minimum count of a merged pair",
     )
     shared: bool = Field(False, description="one vocabulary for both sides")
     lowercase: bool = Field(False, description="convert to lower case")
     decompose: bool = Field(
-        False, description="decompose the source by Unicode NFD: letters and accents, Korean letters"
+        False, description="decompose the source by Unicode NFD, into letters and accents (Korean: into letters)"
     )
     bpe_dropout: Fraction = Field(0.0, description="bpe: fraction of merges dropped in training (Provilkov 2020)")
 

@@ -1,4 +1,4 @@
-"""The section [decoding]: how an output is searched for."""
+"""The section [decoding]: search method, beam, penalties and sampling."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from heedful.section import Section
 
 
 class DecodingOptions(Section):
-    """Every option of a search; `[decoding]` in a recipe, keywords in Python, flags on the command line.
+    """Options of decoding: `[decoding]` in a recipe, keywords in Python, flags on the command line.
 
     Beam search scores a hypothesis by `log P / lp + coverage_penalty * cp` (Wu 2016, eq. 14), where
     `lp = ((5 + |Y|) / 6) ** length_penalty` counts the end token, and

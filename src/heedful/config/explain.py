@@ -1,4 +1,4 @@
-"""Pydantic's validation errors in the words of a recipe."""
+"""Rewrites pydantic's validation errors as messages about the settings of a recipe."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from heedful.config.schema import Recipe
 from heedful.errors import Problem, nearest
 
 Keys = tuple[str, ...]
-LIMITS = {  # error type -> key of the limit, and words
+LIMITS = {  # error type -> key of the limit in the error's context, and the words for it
     "greater_than": ("gt", "more than"),
     "greater_than_equal": ("ge", "at least"),
     "less_than": ("lt", "less than"),
     "less_than_equal": ("le", "at most"),
 }
-EXPECTED = {
+EXPECTED = {  # error type -> what the value should have been
     "int_type": "a whole number",
     "int_from_float": "a whole number",
     "float_type": "a number",
@@ -33,45 +33,46 @@ EXPECTED = {
 }
 
 
-def explain(error: Any, path: str, override_texts: Mapping[Keys, str] | None = None) -> Problem:
-    """Return one of pydantic's errors as a problem of the recipe, or of the override that caused it."""
+def explain_error(error: Any, path: str, override_texts: Mapping[Keys, str] | None = None) -> Problem:
+    """Return the problem that an error of pydantic stands for, in the recipe at `path` or in an override."""
     keys: Keys = tuple(str(part) for part in error["loc"])
-    if error["type"] == "value_error":  # settings that conflict
+    if error["type"] == "value_error":  # raised by our own validators, with a message for users
         return Problem(path, ".".join(keys), str(error["ctx"]["error"]))
     overrides = (override_texts or {}).items()
     override = next((text for name, text in overrides if keys[: len(name)] == name[: len(keys)]), None)
     source = path if override is None else f'override "{override}"'
-    return Problem(source, ".".join(keys[:-1]), _sentence(keys, error))
+    return Problem(source, ".".join(keys[:-1]), _describe(keys, error))
 
 
-def _sentence(keys: Keys, error: Any) -> str:
-    kind, key, value = error["type"], keys[-1], error.get("input")
-    setting = f"{key} = {_toml(value)}"
-    if kind == "missing":
+def _describe(keys: Keys, error: Any) -> str:
+    """Return a sentence that names the setting, what is wrong, and what would be right."""
+    error_type, key, value = error["type"], keys[-1], error.get("input")
+    setting = f"{key} = {_to_toml(value)}"
+    if error_type == "missing":
         return f"{key}: is required"
-    if kind == "extra_forbidden":
+    if error_type == "extra_forbidden":
         what = "section" if isinstance(value, dict) else "setting"
-        return f"{key}: no such {what}; {nearest(key, _section(keys[:-1]).model_fields)}"
-    if kind == "literal_error":
-        return f"{setting}: no such {key}; {nearest(str(value), _literals(keys))}"
-    if kind == UNKNOWN:
+        return f"{key}: no such {what}; {nearest(key, _section_class(keys[:-1]).model_fields)}"
+    if error_type == "literal_error":
+        return f"{setting}: no such {key}; {nearest(str(value), _literal_values(keys))}"
+    if error_type == UNKNOWN:
         return f"{setting}: no such {key}; {nearest(str(value), error['ctx']['known'])}"
-    if kind in LIMITS:
-        limit, words = LIMITS[kind]
+    if error_type in LIMITS:
+        limit, words = LIMITS[error_type]
         return f"{setting}: must be {words} {error['ctx'][limit]}"
-    if kind in EXPECTED:
-        return f"{setting}: expected {EXPECTED[kind]}"
+    if error_type in EXPECTED:
+        return f"{setting}: expected {EXPECTED[error_type]}"
     return f"{setting}: {error['msg'][0].lower()}{error['msg'][1:]}"
 
 
-def _toml(value: Any) -> str:
+def _to_toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def _section(keys: Keys) -> type[BaseModel]:
-    """Return the class of a section by its path."""
+def _section_class(keys: Keys) -> type[BaseModel]:
+    """Return the pydantic class of the section at this path."""
     section: type[BaseModel] = Recipe
     for key in keys:
         annotation = section.model_fields[key].annotation
@@ -80,5 +81,5 @@ def _section(keys: Keys) -> type[BaseModel]:
     return section
 
 
-def _literals(keys: Keys) -> list[str]:
-    return [str(name) for name in get_args(_section(keys[:-1]).model_fields[keys[-1]].annotation)]
+def _literal_values(keys: Keys) -> list[str]:
+    return [str(name) for name in get_args(_section_class(keys[:-1]).model_fields[keys[-1]].annotation)]

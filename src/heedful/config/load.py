@@ -1,4 +1,4 @@
-"""Loading a recipe: TOML, overrides and presets; all problems are reported at once."""
+"""Loads a recipe from TOML, overrides and a preset; one error reports all problems."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from heedful.config.decoding import DecodingOptions
-from heedful.config.explain import explain
+from heedful.config.explain import explain_error
 from heedful.config.migrate import migrate_key, migrate_recipe, migrate_value
 from heedful.config.presets import PRESETS
 from heedful.config.schema import Recipe
 from heedful.errors import ConfigError, Problem, nearest
 
-Keys = tuple[str, ...]
+Keys = tuple[str, ...]  # path of a setting, such as ("model", "encoder", "layers")
 
 
 class LoadedRecipe(NamedTuple):
-    """A valid recipe, the folder its paths are relative to, and where each value was set."""
+    """A valid recipe, the folder that its relative paths start at (`base`), and where each value was set."""
 
     recipe: Recipe
     base: Path
-    origins: Mapping[Keys, str]  # "preset", "recipe" or "override"; other settings have their defaults
+    origins: Mapping[Keys, str]  # "preset", "recipe" or "override"; settings without an origin have their default
 
 
 def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> LoadedRecipe:
-    """Load a recipe with `section.key=value` overrides; one `ConfigError` carries all problems."""
+    """Load a recipe with `section.key=value` overrides; raise a `ConfigError` with all problems."""
     path = Path(path)
     tree = migrate_recipe(_read_toml(path))
-    origins: dict[Keys, str] = dict.fromkeys(_leaves(tree), "recipe")
+    origins: dict[Keys, str] = dict.fromkeys(_setting_paths(tree), "recipe")
     problems: list[Problem] = []
     override_texts: dict[Keys, str] = {}  # what the user typed for each overridden key
     for text in overrides:
@@ -41,7 +41,7 @@ def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> LoadedRecipe
     try:
         recipe = Recipe.model_validate(tree)
     except ValidationError as error:
-        problems += [explain(e, str(path), override_texts) for e in error.errors()]
+        problems += [explain_error(details, str(path), override_texts) for details in error.errors()]
     if problems:
         raise ConfigError(problems)
     return LoadedRecipe(recipe, path.parent, origins)
@@ -50,7 +50,8 @@ def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> LoadedRecipe
 def decoding_options(values: Mapping[str, Any], source: str = "the decoding options") -> DecodingOptions:
     """Return the decoding options with these values set; `None` means not set.
 
-    A beam size alone chooses the method: 1 is greedy search, more is beam search.
+    `source` says in errors where the values come from. A beam size without a method chooses it: 1 is greedy search,
+    more is beam search.
 
     >>> decoding_options({"beam": 4, "seed": None}).model_dump(exclude_unset=True)
     {'method': 'beam', 'beam': 4}
@@ -61,8 +62,8 @@ def decoding_options(values: Mapping[str, Any], source: str = "the decoding opti
     try:
         return DecodingOptions.model_validate(options)
     except ValidationError as error:
-        errors = [{**e, "loc": ("decoding", *e["loc"])} for e in error.errors()]
-        raise ConfigError([explain(e, source) for e in errors]) from None
+        in_recipe = [{**details, "loc": ("decoding", *details["loc"])} for details in error.errors()]
+        raise ConfigError([explain_error(details, source) for details in in_recipe]) from None
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -87,7 +88,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _apply_override(text: str, tree: dict[str, Any], override_texts: dict[Keys, str], problems: list[Problem]) -> None:
-    """Put one `section.key=value` into the tree."""
+    """Set one `section.key=value` in the tree; add a problem if it cannot be set."""
     name, equals, value = text.partition("=")
     keys = tuple(name.strip().split("."))
     if not equals or len(keys) < 2 or not all(keys):
@@ -98,7 +99,7 @@ def _apply_override(text: str, tree: dict[str, Any], override_texts: dict[Keys, 
     for key in keys[:-1]:
         node = node.setdefault(key, {})
         if not isinstance(node, dict):
-            problems.append(Problem(f'override "{text}"', "", f"{key} is a value, not a section"))
+            problems.append(Problem(f'override "{text}"', "", f"{key} is a setting, not a section"))
             return
     node[keys[-1]] = migrate_value(keys, _parse_value(value.strip()))
     override_texts[keys] = text
@@ -113,29 +114,32 @@ def _parse_value(text: str) -> Any:
     return parsed["value"] if set(parsed) == {"value"} else text
 
 
-def _leaves(tree: Mapping[str, Any], above: Keys = ()) -> Iterable[Keys]:
+def _setting_paths(tree: Mapping[str, Any], section: Keys = ()) -> Iterable[Keys]:
+    """Yield the path of every setting in a tree of sections."""
     for key, value in tree.items():
         if isinstance(value, dict):
-            yield from _leaves(value, (*above, key))
+            yield from _setting_paths(value, (*section, key))
         else:
-            yield (*above, key)
+            yield (*section, key)
 
 
 def _fill_from_preset(tree: dict[str, Any], origins: dict[Keys, str]) -> dict[str, Any]:
-    """Return the tree with the preset's values where nothing is set; explicit keys win."""
+    """Return the tree with the preset's values for all settings of [model] that are not set."""
     model = tree.get("model", {})
     if not isinstance(model, dict):
         return tree
     preset = PRESETS.get(str(model.get("preset", "bigru-gru")), {})
-    for keys in _leaves(preset):
-        node, value = model, preset
-        for key in keys[:-1]:
-            value = value[key]
-            node = node.setdefault(key, {})
-            if not isinstance(node, dict):
-                break
-        else:
-            if keys[-1] not in node:
-                node[keys[-1]] = value[keys[-1]]
-                origins[("model", *keys)] = "preset"
+    _fill_section(model, preset, ("model",), origins)
     return {**tree, "model": model}
+
+
+def _fill_section(section: dict[str, Any], preset: Mapping[str, Any], path: Keys, origins: dict[Keys, str]) -> None:
+    """Set what a section does not set to the values of the preset, and note their origin."""
+    for key, value in preset.items():
+        if isinstance(value, dict):
+            subsection = section.setdefault(key, {})
+            if isinstance(subsection, dict):  # anything else is reported by the validation
+                _fill_section(subsection, value, (*path, key), origins)
+        elif key not in section:
+            section[key] = value
+            origins[(*path, key)] = "preset"

@@ -1,4 +1,4 @@
-"""The migration table of recipes: keys and values of format 1, and their names in format 2.
+"""Migrates recipes of format 1: tables of old keys and values with their names in format 2.
 
 Recipes are migrated when they are loaded, so recipes and model folders of format 1 stay usable. No other module knows
 the old names.
@@ -131,20 +131,20 @@ def migrate_key(keys: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def migrate_value(keys: tuple[str, ...], value: Any) -> Any:
-    """Return the value, in format 2, of the setting with a path of format 2."""
+    """Return a value in format 2; `keys` is the path of its setting in format 2."""
     renamed = VALUES.get(".".join(keys), {})
     return renamed.get(value, value) if isinstance(value, str) else value
 
 
-def migrate_recipe(tree: Mapping[str, Any], above: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the tree of a recipe with every key and value in format 2.
+def migrate_recipe(tree: Mapping[str, Any], section: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return a recipe, as nested dicts, with every key and value in format 2.
 
     >>> migrate_recipe({"training": {"rate": 0.1}, "task": {"kind": "summarise"}})
     {'training': {'learning_rate': 0.1}, 'task': {'kind': 'summarize'}}
     """
     migrated: dict[str, Any] = {}
     for name, value in tree.items():
-        keys = migrate_key((*above, name))
+        keys = migrate_key((*section, name))
         if isinstance(value, dict):
             migrated[keys[-1]] = migrate_recipe(value, keys)
         else:

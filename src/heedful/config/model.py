@@ -1,4 +1,4 @@
-"""The section [model]: its parts, and which of them can be combined."""
+"""The section [model]: encoder, decoder and attention, and checks for settings that contradict each other."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ HardModeName = Literal["sample", "argmax", "expectation"]
 
 
 class AttentionConfig(Section):
-    """One attention: score, normalizer, placement and heads are independent choices."""
+    """An attention mechanism: score, normalizer, placement and heads can be combined freely."""
 
     score: ScoreName = Field("additive", description="score of a query and a key")
     normalizer: NormalizerName = Field("softmax", description="from scores to weights")
     placement: PlacementName = Field("global", description="source positions that may be attended to")
     hidden: PositiveInt = Field(128, description="additive, concat, *-relu: width of the hidden layer")
     heads: int = Field(0, ge=0, description="number of heads; 0: one head without projections")
-    bias: bool = Field(False, description="additive: a bias inside the tanh, as in OpenNMT-py")
-    coverage: bool = Field(False, description="additive: coverage vector (See 2017)")
+    bias: bool = Field(False, description="additive: add a bias inside the tanh, as in OpenNMT-py")
+    coverage: bool = Field(False, description="additive: add the coverage vector to the score (See 2017)")
     read_end: bool = Field(True, description="attend to the source's end token")
     dropout: Fraction = Field(0.0, description="dropout on the weights")
     beta: float = Field(0.5, gt=0.0, le=1.0, description="smoothed-softmax: exponent of the denominator; 1 is softmax")
@@ -51,7 +51,9 @@ class AttentionConfig(Section):
         if self.bias and self.score != "additive":
             raise ValueError(f'bias = true: needs score = "additive", not "{self.score}"')
         if self.placement == "hard" and self.normalizer == "smoothed-softmax":
-            raise ValueError('placement = "hard": samples from weights that sum to 1; use another normalizer')
+            raise ValueError(
+                'placement = "hard": samples from weights that sum to 1; use another normalizer than smoothed-softmax'
+            )
         return self
 
 
@@ -61,7 +63,7 @@ class LayersConfig(Section):
     kind: str
     layers: PositiveInt = Field(1, description="number of layers")
     hidden: PositiveInt = Field(128, description="width")
-    residual: bool = Field(False, description="recurrent: residual connections from the second layer on")
+    residual: bool = Field(False, description="recurrent: residual connections around all layers but the first")
     layer_norm: bool = Field(False, description="recurrent: layer norm after each layer")
     kernel_size: PositiveInt = Field(3, description="conv: kernel size (encoder: an odd number)")
     heads: PositiveInt = Field(4, description="transformer: attention heads")
@@ -117,10 +119,12 @@ class DecoderConfig(LayersConfig):
     input_feeding_init: Literal["zero", "attend"] = Field(
         "zero", description='input_feeding = "context": the vector of the first step'
     )
-    combine: bool = Field(False, description="attend-update-generate: project word and context together first")
+    combine: bool = Field(
+        False, description="attend-update-generate: project word and context together before the update"
+    )
     gate: bool = Field(False, description="attend-update-generate: a gate on the context (Xu 2015)")
     read_out: Literal["linear", "affine", "tanh", "deep", "added", "maxout"] = Field(
-        "linear", description="output layer over state, context and last word"
+        "linear", description="output layer, computed from state, context and previous word"
     )
     start_token: Literal["<s>", "</s>"] = Field("<s>", description="first input token")
     context_words: PositiveInt = Field(5, description="abs: number of previous words (C, Rush 2015)")
@@ -132,26 +136,28 @@ class DecoderConfig(LayersConfig):
 
 
 class ModelConfig(Section):
-    """A whole model; `preset` fills in the settings that are not given."""
+    """The complete model; `preset` provides the settings that the recipe does not set."""
 
     preset: Annotated[str, Choice("preset", lambda: PRESETS)] = Field(
-        "bigru-gru", description="model whose settings fill in what is not set here"
+        "bigru-gru", description="model of the literature that provides all settings not set here"
     )
     embedding: PositiveInt = Field(128, description="width of the word vectors")
-    dropout: Fraction = Field(0.1, description="dropout on embeddings, layers and read-out")
+    dropout: Fraction = Field(0.1, description="dropout on embeddings, layers and output layer")
     tie_embeddings: Literal["none", "output", "all"] = Field(
-        "none", description="output: share target embeddings and output layer; all: and source embeddings"
+        "none", description="output: output layer shares the target embeddings; all: source embeddings too"
     )
     copying: bool = Field(False, description="pointer-generator: words can be copied from the source (See 2017)")
     initialization: Literal["torch", "paper"] = Field(
-        "torch", description="paper: the narrow Gaussians of Bahdanau 2015; slower to start"
+        "torch", description="paper: the small Gaussian weights of Bahdanau 2015; learns slowly at first"
     )
     encoder: EncoderConfig = EncoderConfig()
     decoder: DecoderConfig = DecoderConfig()
     attention: AttentionConfig = AttentionConfig()
-    classifier: ClassifierConfig | None = Field(None, description="classify: instead of a decoder")
-    recommender: RecommenderConfig | None = Field(None, description="recommend: instead of a decoder")
-    language_model: LanguageModelConfig | None = Field(None, description="read: instead of encoder and decoder")
+    classifier: ClassifierConfig | None = Field(None, description="classify: the classifier, in place of a decoder")
+    recommender: RecommenderConfig | None = Field(None, description="recommend: the recommender, in place of a decoder")
+    language_model: LanguageModelConfig | None = Field(
+        None, description="read: the language model, in place of encoder and decoder"
+    )
 
     @property
     def encoder_width(self) -> int:
@@ -180,7 +186,7 @@ class ModelConfig(Section):
 
 
 def model_conflicts(model: ModelConfig) -> Iterator[str]:
-    """Settings that are valid by themselves and contradict each other."""
+    """Yield a sentence for each combination of valid settings that contradict each other."""
     yield from _encoder_conflicts(model)
     if model.classifier is not None:
         yield from classify.model_conflicts(model)
@@ -191,7 +197,7 @@ def model_conflicts(model: ModelConfig) -> Iterator[str]:
     else:
         yield from _decoder_conflicts(model)
         yield from _image_conflicts(model)
-        yield from _size_conflicts(model)
+        yield from _width_conflicts(model)
 
 
 def _encoder_conflicts(model: ModelConfig) -> Iterator[str]:
@@ -231,14 +237,14 @@ def _decoder_conflicts(model: ModelConfig) -> Iterator[str]:
         )
     if decoder.combine and decoder.step_order != "attend-update-generate":
         yield 'decoder.combine = true: needs decoder.step_order = "attend-update-generate"'
-
-
-def _image_conflicts(model: ModelConfig) -> Iterator[str]:
-    encoder, decoder = model.encoder, model.decoder
     if decoder.gate and (decoder.step_order != "attend-update-generate" or decoder.source != "attention"):
         yield (
             'decoder.gate = true: needs decoder.step_order = "attend-update-generate" and decoder.source = "attention"'
         )
+
+
+def _image_conflicts(model: ModelConfig) -> Iterator[str]:
+    encoder = model.encoder
     if encoder.kind == "regions" and model.copying:
         yield "copying = true: an image has no words to copy"
     if encoder.kind == "regions" and model.tie_embeddings == "all":
@@ -247,7 +253,7 @@ def _image_conflicts(model: ModelConfig) -> Iterator[str]:
         yield "read_end = false: an image has no end token; its last region would be lost"
 
 
-def _size_conflicts(model: ModelConfig) -> Iterator[str]:
+def _width_conflicts(model: ModelConfig) -> Iterator[str]:
     decoder, attention = model.decoder, model.attention
     if decoder.kind == "transformer" and decoder.hidden % decoder.heads:
         yield f"decoder.heads = {decoder.heads}: does not divide decoder.hidden = {decoder.hidden}"

@@ -1,4 +1,4 @@
-"""A recipe as TOML with every resolved value, for `heedful check` and for the model folder."""
+"""Writes a recipe as TOML with the values of all settings, for `heedful check` and the model folder."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _render_section(
 
 
 def differences(old: Recipe, new: Recipe) -> list[str]:
-    """Return one line for each setting in which two recipes differ."""
+    """Return a line `setting: old -> new` for each setting in which two recipes differ."""
     before, after = _flatten(old, ()), _flatten(new, ())
     return [
         f"{name}: {before.get(name)!r} -> {after.get(name)!r}"

@@ -1,6 +1,6 @@
-"""The whole recipe, and the conflicts between its sections.
+"""The schema of a recipe, and checks for conflicts between its sections.
 
-Every setting has its default and its meaning in its section; `heedful check` prints both.
+Defaults and descriptions of settings are in the classes of the sections; `heedful check` prints both.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from heedful.tasks.recommend import config as recommend
 
 
 class TaskConfig(Section):
-    """What the model is for."""
+    """The task of the model."""
 
-    kind: Annotated[str, Choice("task")] = Field("translate", description="what the model is for")
+    kind: Annotated[str, Choice("task")] = Field("translate", description="task that the model is trained for")
 
 
 class Recipe(Section):
-    """A whole recipe."""
+    """A complete recipe: task, data, tokenizer, model, training and decoding."""
 
     task: TaskConfig = TaskConfig()
     data: DataConfig
@@ -71,4 +71,4 @@ def _rdrop_conflicts(recipe: Recipe) -> Iterator[str]:
     if model.copying:
         yield f"{name}: cannot be combined with model.copying = true"
     if model.attention.placement == "hard":
-        yield f'{name}: cannot be combined with attention.placement = "hard", whose two passes differ by their samples'
+        yield f'{name}: cannot be combined with attention.placement = "hard", whose samples differ in the two passes'

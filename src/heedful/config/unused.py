@@ -1,4 +1,4 @@
-"""Settings that are given and valid, but have no effect for the task."""
+"""Finds settings that are valid but have no effect for the task of the recipe."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 TEXT_TASKS = ("translate", "summarize", "reply", "transduce")
 GENERATION_TASKS = (*TEXT_TASKS, "caption")
-USED_BY: Mapping[str, tuple[str, ...]] = {  # the tasks that use a section or setting; others are used by every task
+USED_BY: Mapping[str, tuple[str, ...]] = {  # section or setting -> tasks that use it; all others are used by every task
     "data.extra_train": (*TEXT_TASKS, "classify"),
     "decoding": GENERATION_TASKS,
     "model.encoder.dropout": (*GENERATION_TASKS, "classify"),
@@ -36,13 +36,13 @@ USED_BY: Mapping[str, tuple[str, ...]] = {  # the tasks that use a section or se
 
 
 def unused_settings(loaded_recipe: LoadedRecipe) -> list[str]:
-    """Return a sentence for each setting of the recipe or the command line that its task does not use."""
+    """Return a note for each setting of the recipe or the command line that has no effect for the task."""
     task = loaded_recipe.recipe.task.kind
     if task not in registry.built_in_names("task"):  # a plugin's task may use any setting
         return []
-    sentences = []
+    notes = []
     for keys, origin in loaded_recipe.origins.items():
-        sections = (".".join(keys[:end]) for end in range(1, len(keys) + 1))
-        if origin != "preset" and any(task not in USED_BY.get(section, (task,)) for section in sections):
-            sentences.append(f"`{'.'.join(keys)}` has no effect for this task.")
-    return sentences
+        paths = (".".join(keys[:end]) for end in range(1, len(keys) + 1))  # the sections, then the setting
+        if origin != "preset" and any(task not in USED_BY.get(path, (task,)) for path in paths):
+            notes.append(f"`{'.'.join(keys)}` has no effect for this task.")
+    return notes

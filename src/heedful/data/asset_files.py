@@ -1,4 +1,4 @@
-"""The migration table of file names in model folders: the names of format 2, and what they were in format 1."""
+"""Names of asset files in model folders, in format 2 and in format 1."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FILE_NAMES: Mapping[str, str] = {  # name in format 2 -> name in format 1
 
 
 def asset_file(folder: Path, name: str) -> Path:
-    """Return the path of an asset; in a folder of format 1 under its old name."""
+    """Return the path of an asset file, under its old name if the folder has format 1."""
     path = folder / name
     old = folder / FILE_NAMES.get(name, name)
     return old if not path.exists() and old.exists() else path

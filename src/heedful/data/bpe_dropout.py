@@ -1,7 +1,7 @@
 """BPE-dropout (Provilkov et al. 2020): training sees words in segmentations other than the most likely one.
 
-Each merge of two subwords is skipped with some probability. Every word has a few segmentations, drawn once from
-the seed, and a batch chooses among them by its own seed; so a resumed training sees the same subwords.
+Each merge of two subwords is skipped with some probability. For speed, a few segmentations of every word are drawn once
+from the seed, and each batch chooses among them by its own seed; so a resumed training sees the same subwords.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ class SegmentationSampler:
         """Merge subwords by rank; at every step each possible merge is skipped with the dropout probability."""
         subwords = list(text)
         while True:
-            best, at = None, -1
+            best_rank, position = None, -1
             for i in range(len(subwords) - 1):
                 rank = self.ranks.get((subwords[i], subwords[i + 1]))
-                if rank is not None and (best is None or rank < best) and rng.random() >= self.dropout:
-                    best, at = rank, i
-            if best is None:
+                if rank is not None and (best_rank is None or rank < best_rank) and rng.random() >= self.dropout:
+                    best_rank, position = rank, i
+            if best_rank is None:
                 return tuple(self.ids[subword] for subword in subwords)
-            subwords[at : at + 2] = [subwords[at] + subwords[at + 1]]
+            subwords[position : position + 2] = [subwords[position] + subwords[position + 1]]
 
 
 class BpeDropout:

@@ -1,4 +1,4 @@
-"""Class labels as numbers and back, and batches of texts with their labels."""
+"""Class labels and their indices, and batches of texts with labels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from heedful.data.batch import EncodedPair, Padded, pad
 from heedful.data.tokenizer import END
 from heedful.errors import DataError, ModelError, nearest
 
-SUSPICIOUS_COUNT = 20  # different labels, from which on they must be fewer than half the texts
+SUSPICIOUS_COUNT = 20  # with at least this many labels, and more than half as many as texts, columns may be swapped
 MAX_LISTED = 12  # labels that an error lists
 
 
@@ -59,7 +59,7 @@ class Labels:
         return normalize_label(label) in self._indices
 
     def index(self, label: str) -> int:
-        """Return the number of a label; one that is not in the training data is an error."""
+        """Return the index of a label; raise a DataError if it is not in the training data."""
         index = self._indices.get(normalize_label(label))
         if index is None:
             raise DataError(f'the label "{normalize_label(label)}" is not in the training data; {self.suggest(label)}')
@@ -71,7 +71,7 @@ class Labels:
         return nearest(normalize_label(label), self.names[:MAX_LISTED]) + rest
 
     def encode_all(self, lines: Sequence[str]) -> list[list[int]]:
-        """Encode labels as a corpus needs them: the number, then the end token."""
+        """Encode labels as a `Vocabulary` does: the index of the label, then the end token."""
         return [[self.index(line), END] for line in lines]
 
     def class_weights(self, setting: Sequence[str]) -> Tensor | None:

@@ -22,7 +22,7 @@ def cache_folder() -> Path:
 
 
 def runs_folder() -> Path:
-    """Return `HEEDFUL_RUNS` if set, else `runs` in the user's cache directory: models of long trainings."""
+    """Return `HEEDFUL_RUNS` if set, else `runs` in the user's cache directory; it holds trained models."""
     return _from_environment("HEEDFUL_RUNS") or Path(platformdirs.user_cache_dir("heedful")) / "runs"
 
 
@@ -38,12 +38,12 @@ PREFIXES: dict[str, tuple[str, Callable[[], Path]]] = {
 
 
 def has_prefix(name: str) -> bool:
-    """Return whether a name in a recipe does not depend on where the recipe is."""
+    """Return True if a name begins with `data:` or `runs:`, so that it does not depend on the recipe's folder."""
     return name.startswith(tuple(PREFIXES))
 
 
 def resolve(name: str, base: Path) -> Path:
-    """Return the path that a name in a recipe stands for, whether or not it exists."""
+    """Return the path that a name in a recipe stands for, which may not exist; `base` is the recipe's folder."""
     for prefix, (_, folder) in PREFIXES.items():
         if name.startswith(prefix):
             return folder() / name.removeprefix(prefix)
@@ -51,7 +51,7 @@ def resolve(name: str, base: Path) -> Path:
 
 
 def locate(name: str, base: Path) -> Path:
-    """Return the path of the file that a recipe names; raise an error with similar names if it does not exist."""
+    """Return the path of an existing file that a recipe names; the error for a missing file suggests similar names."""
     path = resolve(name, base)
     if path.is_file():
         return path
@@ -61,7 +61,7 @@ def locate(name: str, base: Path) -> Path:
 
 
 def locate_folder(name: str, base: Path) -> Path:
-    """Return the path of the folder that a recipe names."""
+    """Return the path of an existing folder that a recipe names."""
     path = resolve(name, base)
     if path.is_dir():
         return path

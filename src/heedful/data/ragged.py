@@ -12,7 +12,7 @@ Array = npt.NDArray[Any]
 
 
 class Ragged(NamedTuple):
-    """Rows of different lengths: row i is `ids[ends[i]:ends[i + 1]]`."""
+    """Rows of different lengths: row i is `ids[ends[i]:ends[i + 1]]`; `ends[0]` is 0."""
 
     ids: Array
     ends: Array
@@ -30,7 +30,7 @@ class Ragged(NamedTuple):
         return lengths
 
     def release_pages(self) -> None:
-        """Let the kernel drop the mapped pages read so far, which count as memory of this process until then."""
+        """Release the mapped pages that were read, which otherwise count as memory of this process."""
         for array in self:
             mapping = getattr(array.base, "_mmap", None)
             if isinstance(mapping, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):

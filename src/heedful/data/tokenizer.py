@@ -1,7 +1,7 @@
-"""Tokenizers: from a line to ids and back, over the `tokenizers` library.
+"""Tokenizers encode lines as ids and decode them, by the `tokenizers` library.
 
-Four kinds. `word` splits at white space and `character` into code points; what is rare is `<unk>`. `bpe` and
-`unigram` are subwords over bytes. `tokenizer_training.py` trains them.
+There are four kinds: `word` splits at white space and `character` into code points, and rare ones become `<unk>`;
+`bpe` and `unigram` split into subwords over bytes. `tokenizer_training.py` trains them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from heedful.errors import ModelError
 
 __all__ = ["END", "NO_WORD", "PAD", "SPECIALS", "START", "UNK", "Tokenizer", "TokenizerKind", "train_tokenizers"]
 
-NO_WORD = -1  # the word of tokens that belong to none
+NO_WORD = -1  # index for tokens that belong to no word
 TokenizerKind = Literal["word", "character", "bytes"]
 
 
@@ -123,7 +123,7 @@ class Tokenizer:
         raw = [self._bytes(i) if is_real else b"" for i, is_real in zip(ids, real, strict=True)]
         word_of_byte = _word_of_each_byte(b"".join(raw))
         starts = accumulate(map(len, raw), initial=0)
-        return [word_of_byte[at] if is_real else NO_WORD for is_real, at in zip(real, starts, strict=False)]
+        return [word_of_byte[start] if is_real else NO_WORD for is_real, start in zip(real, starts, strict=False)]
 
     def word_texts(self, ids: Sequence[int]) -> list[str]:
         """Return the words that `word_ids` counts."""
@@ -145,7 +145,7 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Load a tokenizer that `save` has written."""
+        """Load a tokenizer written by `save`."""
         try:
             inner = tokenizers.Tokenizer.from_str(path.read_text(encoding="utf-8"))
         except Exception as error:  # the library raises a bare Exception for a broken file

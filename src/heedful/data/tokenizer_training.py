@@ -1,8 +1,8 @@
 """Trains vocabularies: words, characters, and subwords over bytes.
 
-Subwords are over bytes rather than over characters with a byte fallback: nothing is ever unknown, and every text
-is decoded as it was typed, "▁" included. A fallback needs the same 256 entries beside those of the characters,
-which is much for a vocabulary of a few thousand subwords.
+Subwords are sequences of bytes, not of characters with a byte fallback: no text contains unknown subwords, and every
+text is decoded exactly, "▁" included. A fallback needs the same 256 entries in addition to those of the characters,
+which is a lot for a vocabulary of a few thousand subwords.
 """
 
 from __future__ import annotations
@@ -123,15 +123,15 @@ def _reproducible_unigram(scored: list[tuple[str, float | None]]) -> list[tuple[
 
 _VARIABLE = "TOKENIZERS_PARALLELISM"
 _OFF = "off"  # one of the library's words for false; users write another, so it marks our own setting
-_threaded: set[int] = set()  # ids of processes that have used several threads
+_threaded: set[int] = set()  # process ids of this process and its parents that have used several threads
 
 
 @contextmanager
 def all_cores() -> Iterator[None]:
     """Let the library use all cores inside the block and one outside: it warns when a process forks after threads.
 
-    A process forked off such a one keeps to one core, because the threads do not survive a fork and waiting for
-    them would never end. A user's own setting of the variable is kept.
+    In a forked child of such a process it uses one core, because threads do not survive a fork and waiting for them
+    would never end. The variable is not changed if the user has set it.
     """
     if os.environ.get(_VARIABLE, _OFF) != _OFF or _threaded - {os.getpid()}:
         yield

@@ -1,4 +1,4 @@
-"""Metrics with signatures, quality by length and position, and significance tests."""
+"""Metrics with signatures, metrics by length and by position, and significance tests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from heedful.metrics.words import split_words
 
 
 def evaluate(names: Sequence[str], outputs: Sequence[str], references: References) -> list[Metric]:
-    """Return the metrics of these names, in this order; unknown names raise before any work is done.
+    """Return the metrics of these names, in this order; unknown names raise a DataError before any is computed.
 
     >>> for metric in evaluate(["exact", "line-error"], ["a", "b"], ["a", "c"]):
     ...     print(metric.name, metric.format())

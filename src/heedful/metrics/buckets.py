@@ -1,4 +1,4 @@
-"""Quality by the length of the source, and by the position in the sentence."""
+"""Metrics by source length, and recall by position in the sentence."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Caption metrics against several references, counted as the COCO evaluation code does.
 
-Texts are split at spaces; other tokens are the caller's business. BLEU-n with and without the brevity penalty
-(Xu 2015 left it out, which rewards short captions; the length ratio tells), ROUGE-L with beta 1.2, CIDEr-D
+Texts are split at spaces; the caller tokenizes them. BLEU-n with and without the brevity penalty (Xu 2015 left it
+out, which rewards short captions; the length ratio shows how short they are), ROUGE-L with beta 1.2, and CIDEr-D
 (Vedantam 2015; times 10, so that values around 1 are common).
 """
 
@@ -19,8 +19,8 @@ from heedful.metrics.state import Counts, MetricSpec, MetricState, References, l
 Ngram = tuple[str, ...]
 NgramCounts = Counter[Ngram]
 MAX_N = 4
-BETA = 1.2  # of ROUGE-L
-SIGMA = 6.0  # of CIDEr-D
+ROUGE_BETA = 1.2
+CIDER_SIGMA = 6.0
 TINY, SMALL = 1e-15, 1e-9  # the COCO code's constants against division by zero
 SIGNATURE = "references:all|tokens:spaces|as:coco"
 
@@ -91,7 +91,7 @@ def _rouge_l(output: str, references: Sequence[str]) -> float:
     recall = max(c / length if length else 0.0 for c, length in common)
     if not precision or not recall:
         return 0.0
-    return (1 + BETA**2) * precision * recall / (recall + BETA**2 * precision)
+    return (1 + ROUGE_BETA**2) * precision * recall / (recall + ROUGE_BETA**2 * precision)
 
 
 def caption_rouge_state(outputs: Sequence[str], references: References) -> MetricState:
@@ -142,7 +142,7 @@ class Cider:
 
 def _similarity(output: _TfIdf, reference: _TfIdf) -> float:
     """Return the mean over n of the clipped cosine, times a Gaussian of the difference in length."""
-    gaussian = math.exp(-((output.length - reference.length) ** 2) / (2 * SIGMA**2))
+    gaussian = math.exp(-((output.length - reference.length) ** 2) / (2 * CIDER_SIGMA**2))
     total = 0.0
     for n in range(MAX_N):
         dot = sum(

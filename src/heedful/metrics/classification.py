@@ -1,7 +1,7 @@
 """Accuracy, F1 over classes, and the confusion matrix.
 
-The classes are all labels that occur as references or outputs. A class that occurs as neither, as in a
-bootstrap sample, does not count.
+The classes are all labels that occur as references or outputs. A class that occurs as neither in a bootstrap sample
+is excluded from the mean of that sample.
 """
 
 from __future__ import annotations
@@ -123,7 +123,9 @@ def confusion_matrix(outputs: Sequence[str], references: References) -> tuple[li
 def _classes(outputs: Sequence[str], labels: Sequence[str]) -> list[str]:
     classes = sorted({*outputs, *labels})
     if len(classes) > MAX_CLASSES:
-        raise DataError(f"{len(classes):,} different labels: these metrics take at most {MAX_CLASSES:,} classes")
+        raise DataError(
+            f"{len(classes):,} different labels, more than {MAX_CLASSES:,}: are these outputs texts and not labels?"
+        )
     return classes
 
 

@@ -134,8 +134,8 @@ def symbol_error_rate(outputs: Sequence[str], references: References, split: Spl
 
     With phones between spaces this is the phone error rate (SIGMORPHON's PER), with characters the character
     error rate (CER); it may exceed 100. `auto` splits at spaces if at least half of the references contain
-    one, else into characters (code points). The references alone decide, once for the corpus, so that two
-    systems are measured in the same unit, which the signature tells.
+    one, else into characters (code points). Only the references decide, once for the corpus, so that two systems
+    are measured in the same unit; the signature names it.
 
     >>> symbol_error_rate(["k a t", "d o g"], ["k æ t", "d ɔ g z"]).value  # 3 edits, 7 symbols
     42.857142857142854

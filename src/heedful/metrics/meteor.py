@@ -19,7 +19,7 @@ def meteor(outputs: Sequence[str], references: References) -> Metric:
     """Return METEOR 1.5 of captions against several references, 0 to 100."""
     listed = list_references(outputs, references)
     if not meteor_available():
-        raise DataError("meteor: needs Java, and pip install pycocoevalcap")
+        raise DataError("meteor: needs Java and pycocoevalcap; install Java, and run pip install pycocoevalcap")
     from pycocoevalcap.meteor.meteor import Meteor
 
     items = range(len(outputs))

@@ -41,7 +41,7 @@ def moses_bleu_state(outputs: Sequence[str], references: References, *, language
 BLEU_MOSES = MetricSpec(
     "bleu-moses",
     moses_bleu_state,
-    "BLEU as papers on Multi30k compute it: Moses tokens, lowercased; the language behind a colon",
+    "BLEU as papers on Multi30k compute it: Moses tokens, lowercased; append the language, as in bleu-moses:de",
     parameter="language",
     parameter_values=LANGUAGES,
 )

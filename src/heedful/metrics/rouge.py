@@ -20,7 +20,7 @@ PARTS = {"f1": "fmeasure", "precision": "precision", "recall": "recall"}  # the 
 class UnicodeTokenizer:
     """A tokenizer for `rouge-score` that keeps words of any script.
 
-    The package's own keeps a-z and 0-9 only: it compares fragments of Vietnamese words, and nothing of Chinese.
+    The package's own tokenizer keeps only a-z and 0-9: it cuts Vietnamese words into fragments and drops Chinese.
     """
 
     def __init__(self, stem: bool = False) -> None:
@@ -52,7 +52,7 @@ def rouge_states(
                 raise DataError(f"{name!r}: no such {label}; {nearest(name, known)}")
     listed = list_references(outputs, references)
     scorer = RougeScorer([f"rouge{variant}" for variant in variants], tokenizer=UnicodeTokenizer(stem))
-    scores = [scorer.score_multi(answers, output) for output, answers in zip(outputs, listed, strict=True)]
+    scores = [scorer.score_multi(alternatives, output) for output, alternatives in zip(outputs, listed, strict=True)]
     signature = _signature(listed, stem)
     return [_variant_state(scores, variant, part, signature) for variant in variants for part in parts]
 
@@ -85,7 +85,7 @@ def rouge(
 
     ROUGE-L treats the text as one sentence. Of several references, the one with the best F1 counts. Older
     papers report the recall of the first 75 bytes or use a stemmer (the flag -m): neither is comparable with
-    F1. `stem` is for English only; the signature tells it.
+    F1. `stem` is for English only; the signature contains it.
 
     >>> [f"{m.name} {m.value:.1f}" for m in rouge(["uống nước"], ["tôi uống nước"])]
     ['ROUGE-1 80.0', 'ROUGE-2 66.7', 'ROUGE-L 80.0']
@@ -102,7 +102,7 @@ def _variant_state(scores: Sequence[dict[str, Any]], variant: str, part: Part, s
 
 
 def _signature(listed: Sequence[tuple[str, ...]], stem: bool) -> str:
-    counts = {len(answers) for answers in listed}
+    counts = {len(alternatives) for alternatives in listed}
     nrefs = f"{counts.pop()}" if len(counts) == 1 else "var"
     return (
         f"nrefs:{nrefs}|case:lc|tok:heedful-words|norm:nfc|stem:{'porter' if stem else 'no'}"

@@ -13,7 +13,7 @@ from heedful.errors import DataError
 from heedful.metrics.state import Metric, MetricSpec, MetricState, References, StateFunction
 from heedful.metrics.table import get_metric
 
-TOLERANCE = 1e-9  # sums in another order differ by less, real differences by more
+TOLERANCE = 1e-9  # smaller differences are due to the order of summation
 
 
 class Comparison(NamedTuple):
@@ -25,7 +25,7 @@ class Comparison(NamedTuple):
     low: float  # 95 % interval of the resampled differences
     high: float
     p: float  # two-sided
-    wins: float  # share of the samples in which the first is strictly better
+    wins: float  # fraction of the samples in which the first is strictly better
     samples: int
     seed: int
 
@@ -45,7 +45,7 @@ def paired_bootstrap(
 ) -> Comparison:
     """Run paired bootstrap resampling (Koehn 2004): both systems on the same items, drawn with replacement.
 
-    `p` is twice the share of samples in which the better system does not win, so it agrees with the interval:
+    `p` is twice the fraction of samples in which the better system does not win, so it agrees with the interval:
     it is below 0.05 when `low` and `high` are on one side of 0. (One such sample is added, which keeps p
     above 0.) sacrebleu draws the same samples from the same seed and computes p differently: one-sided for
     clear differences, and 1 in 1001 for two identical systems.
@@ -90,7 +90,7 @@ def paired_randomization(
 ) -> float:
     """Return the two-sided p of paired approximate randomization (Riezler & Maxwell 2005).
 
-    It is the share of samples with at least the observed difference when the outputs of each item are swapped
+    It is the fraction of samples with at least the observed difference when the outputs of each item are swapped
     with probability 1/2. This tests whether the systems are exchangeable, and has fewer false positives than
     the bootstrap, but no interval.
 
@@ -102,11 +102,11 @@ def paired_randomization(
     total_a, total_b = a.rows.sum(axis=0), b.rows.sum(axis=0)
     swap = b.rows - a.rows
     observed = abs(a.score(total_a) - b.score(total_b))
-    reached = 0
+    n_as_large = 0  # samples with at least the observed difference
     for _ in range(samples):
-        moved = rng.integers(2, size=len(swap)).astype(np.float64) @ swap
-        reached += abs(a.score(total_a + moved) - b.score(total_b - moved)) >= observed - TOLERANCE
-    return (reached + 1) / (samples + 1)
+        swapped = rng.integers(2, size=len(swap)).astype(np.float64) @ swap
+        n_as_large += abs(a.score(total_a + swapped) - b.score(total_b - swapped)) >= observed - TOLERANCE
+    return (n_as_large + 1) / (samples + 1)
 
 
 def resample(states: Sequence[MetricState], samples: int, seed: int) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""What every metric is made of: one row of counts per item, and a function of their sum."""
+"""The types of all metrics: a row of counts per item, and a function of the summed counts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Metric(NamedTuple):
         return f"{self.value:.{self.decimals}f}" + (f" {self.unit}" if self.unit else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON output contains of a metric."""
+        """Return the metric as a dict for JSON."""
         return {name: value for name, value in self._asdict().items() if name != "decimals"}
 
 
@@ -47,9 +47,9 @@ class Metric(NamedTuple):
 class MetricState:
     """The counts of a corpus metric, before they are summed.
 
-    Corpus BLEU is not a mean over sentences, but it is a function of summed counts, as all metrics here are.
-    One row per item gives the metric of the corpus, of a bucket and of a bootstrap sample, with the text
-    tokenized once. Direction, unit and decimals come from the metric's entry in the table.
+    Corpus BLEU is not a mean over sentences, but a function of summed counts, as all metrics here are. So the rows
+    give the metric of the corpus, of a bucket and of a bootstrap sample, and the text is tokenized only once.
+    `higher_is_better`, `unit` and `decimals` come from the MetricSpec.
     """
 
     name: str
@@ -68,15 +68,15 @@ class MetricState:
 
 
 StateFunction: TypeAlias = Callable[..., MetricState]
-"""Counts outputs against references; `partial(bleu_state, tokenize="none")` is one too."""
+"""A function from outputs and references to their counts, such as `bleu_state`."""
 
 
 @dataclass(frozen=True)
 class MetricSpec:
     """An entry of the metrics table.
 
-    `state_function` counts outputs against references. `parameter` is the option that users write behind the
-    name, as in "bleu-moses:de". An alias is another name, with options of the state function.
+    `state_function` counts outputs against references. `parameter` is the option whose value users append to the
+    name, as in "bleu-moses:de". `aliases` maps other names to options of the state function.
     """
 
     name: str  # what users type

@@ -1,7 +1,7 @@
-"""The table of metrics: every name a user can type, its direction, aliases and unit.
+"""The table of metrics, and lookup by the names and aliases that users type.
 
-A new metric is a state function and a MetricSpec in a file of its own, and one line here. Users add theirs with
-`heedful.register("metric", name, spec)`, where `spec` is a MetricSpec or a state function.
+To add a metric, define its state function and its MetricSpec in a file of its own, and list the spec here. Users add
+their own with `heedful.register("metric", name, spec)`, where `spec` is a MetricSpec or a state function.
 """
 
 from __future__ import annotations
@@ -44,26 +44,26 @@ METRICS: dict[str, MetricSpec] = {
     )
 }
 GROUPS: dict[str, tuple[str, ...]] = {"rouge": tuple(spec.name for spec in rouge.ROUGE_METRICS)}
-_PARAMETER = re.compile(r"([\w-]+)[:@](.+)")
+_NAME_AND_PARAMETER = re.compile(r"([\w-]+)[:@](.+)")  # such as "bleu-moses:de" or "hr@10"
 
 
 def find_metric(name: str) -> MetricSpec | None:
-    """Return the metric with this name, alias or "name:parameter"; None if there is none."""
+    """Return the metric of a name, an alias or "name:parameter"; None if there is no such metric."""
     for spec in METRICS.values():
         if name in spec.aliases:
             return spec.with_options(**spec.aliases[name])
-    base, value = match.groups() if (match := _PARAMETER.fullmatch(name)) else (name, "")
+    base, value = match.groups() if (match := _NAME_AND_PARAMETER.fullmatch(name)) else (name, "")
     if not registry.is_known("metric", base):
         return None
     spec = _as_spec(base, registry.get("metric", base))
     if not spec.parameter:
         return None if value else spec
-    accepted = value in spec.parameter_values if spec.parameter_values else bool(value)
-    return spec.with_options(**{spec.parameter: value}) if accepted else None
+    is_valid = value in spec.parameter_values if spec.parameter_values else bool(value)
+    return spec.with_options(**{spec.parameter: value}) if is_valid else None
 
 
 def get_metric(metric: str | MetricSpec | StateFunction) -> MetricSpec:
-    """Return the text metric of this name; raise DataError if there is none. A state function is wrapped."""
+    """Return the text metric of this name, or the spec of a state function; raise a DataError for unknown names."""
     if not isinstance(metric, str):
         return _as_spec(getattr(metric, "__name__", "metric"), metric)
     spec = find_metric(metric)
@@ -73,14 +73,14 @@ def get_metric(metric: str | MetricSpec | StateFunction) -> MetricSpec:
 
 
 def _as_spec(name: str, metric: MetricSpec | StateFunction) -> MetricSpec:
-    """Wrap a state function, which is better when higher."""
+    """Return the spec; for a state function a new one, in which higher values are better."""
     if isinstance(metric, MetricSpec):
         return metric
     return MetricSpec(name, metric, (metric.__doc__ or "").partition("\n")[0])
 
 
 def expand_groups(names: Iterable[str]) -> list[str]:
-    """Replace names of groups by the metrics in them.
+    """Replace each group, such as "rouge", by the metrics in it.
 
     >>> expand_groups(["exact", "rouge"])
     ['exact', 'rouge-1', 'rouge-2', 'rouge-l']
@@ -89,7 +89,7 @@ def expand_groups(names: Iterable[str]) -> list[str]:
 
 
 def metric_names() -> list[str]:
-    """Return what can be typed for text metrics: names, groups, and one example for each parameter."""
+    """Return the names of all text metrics, groups and aliases; a parameter is shown by an example value."""
     names = []
     for name in registry.known_names("metric"):
         spec = _as_spec(name, registry.get("metric", name))
@@ -99,7 +99,7 @@ def metric_names() -> list[str]:
 
 
 def check_metric_names(names: Sequence[str]) -> None:
-    """Raise DataError that lists all names that are not text metrics."""
+    """Raise a DataError that lists all names that are not text metrics or groups."""
     unknown = []
     for name in names:
         spec = find_metric(name)
@@ -110,6 +110,7 @@ def check_metric_names(names: Sequence[str]) -> None:
 
 
 def _explain_unknown(name: str, known: Sequence[str]) -> str:
+    """Return the error message for an unknown metric, or for one with a missing or unknown parameter."""
     base, _, value = name.partition(":")
     if base in METRICS and (spec := METRICS[base]).parameter_values:
         return f'"{name}": expected {base}:{spec.parameter.upper()}; {nearest(value, spec.parameter_values)}'
@@ -117,7 +118,7 @@ def _explain_unknown(name: str, known: Sequence[str]) -> str:
 
 
 def primary_metric(names: Sequence[str], default: str = "exact") -> str:
-    """Return the first of these metrics that can be resampled; two systems are compared by it.
+    """Return the metric for significance tests: the first of these that can be resampled, else the default.
 
     >>> primary_metric(["meteor", "rouge", "exact"]), primary_metric([], "bleu")
     ('rouge-l', 'bleu')
@@ -132,7 +133,7 @@ def primary_metric(names: Sequence[str], default: str = "exact") -> str:
 
 
 def higher_is_better(name: str) -> bool:
-    """Return the direction of a metric; values that only a task knows are better when higher.
+    """Return True if higher values of a metric are better, which is assumed of metrics that are not in the table.
 
     >>> higher_is_better("bleu"), higher_is_better("wer"), higher_is_better("hr@10:all"), higher_is_better("loss")
     (True, False, True, False)

@@ -52,7 +52,9 @@ def ter_state(outputs: Sequence[str], references: References, *, lowercase: bool
 
 
 BLEU = MetricSpec("bleu", bleu_state, "corpus BLEU by sacrebleu, tokenizer 13a, case-sensitive")
-BLEU_LC = MetricSpec("bleu-lc", bleu_state, "the same, lowercased", options={"lowercase": True})
+BLEU_LC = MetricSpec(
+    "bleu-lc", bleu_state, "corpus BLEU by sacrebleu, tokenizer 13a, lowercased", options={"lowercase": True}
+)
 CHRF = MetricSpec("chrf", chrf_state, "chrF2 by sacrebleu: character n-grams, no tokenizer")
 TER = MetricSpec("ter", ter_state, "translation edit rate by sacrebleu, case-insensitive", higher_is_better=False)
 
@@ -62,7 +64,7 @@ def bleu(outputs: Sequence[str], references: References, *, tokenize: str = "13a
 
     The defaults are for detokenized text. Papers on Multi30k and IWSLT'15 score tokenized text as
     multi-bleu.perl does, which gives other values: tokenize both sides as they did, join the subwords, and
-    pass `tokenize="none"` (and `lowercase=True` if the paper lowercased). The signature says which it was.
+    pass `tokenize="none"` (and `lowercase=True` if the paper lowercased). The signature contains these options.
 
     >>> metric = bleu(["the cat sat on the mat ."], ["the cat sat on a mat ."], tokenize="none")
     >>> f"{metric.value:.2f}", metric.signature.partition("|v")[0]

@@ -1,4 +1,4 @@
-"""Image files as RGB images; what is wrong with a file is a DataError."""
+"""Loads image files as RGB images; problems raise a DataError."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from heedful.errors import DataError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-MAX_PIXELS = 80_000_000  # a larger image is refused before it is decoded
+MAX_PIXELS = 80_000_000  # larger images raise an error before they are decoded
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 
 
@@ -99,7 +99,7 @@ def load_image(source: Path | BinaryIO, name: str = "") -> Image:
         raise DataError(f"{name}: URLs are not downloaded; give a file")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow's warning of large images: they are refused below
+            warnings.simplefilter("ignore")  # Pillow's warning about large images; MAX_PIXELS limits them below
             Image.MAX_IMAGE_PIXELS = None
             with Image.open(source) as image:
                 width, height = image.size
