@@ -76,7 +76,7 @@ class Attention(nn.Module):
         keep: Bool[Tensor, "batch key"] | None = None,
         values: Float[Tensor, "batch key value_size"] | None = None,
     ) -> Memory:
-        """Compute once what depends on the source alone. `values` default to the keys, `keep` to every key.
+        """Project keys and values once per source. `values` default to the keys, `keep` to every key.
 
         The source must be complete: with `read_end=False` the last kept key is its end token.
         """
@@ -148,7 +148,7 @@ class Attention(nn.Module):
         """Attend to `memory` with each query.
 
         With a prepared `Memory` return the output and the carry of the next step. With plain keys (and `keep`,
-        `values`) prepare them, record everything, and return the output alone.
+        `values`) prepare them, record everything, and return only the output.
 
         `positions` are the target positions of the queries (default: 0, 1, 2, ...), `allowed` is a further mask
         such as a causal one, `carry` is what the previous step returned, `hooks` say what to record and override.

@@ -121,7 +121,7 @@ class SentenceSplit(NamedTuple):
         return cls(ends, keep, text, last, torch.minimum(positions, last[:, None]), inside)
 
     def weights_in_text(self, weights: Float[Tensor, "sentence 1 1 word"]) -> Float[Tensor, "batch key 1 key"]:
-        """Return weights by positions of the text: the query stands at the last word of its sentence."""
+        """Return weights by positions of the text: the query of a sentence is at its last word."""
         rows = weights.new_zeros(len(weights), self.keep.shape[1])
         rows = rows.scatter_add(1, self.positions, weights[:, 0, 0].masked_fill(~self.inside, 0.0))
         in_text = weights.new_zeros(*self.keep.shape, 1, self.keep.shape[1])

@@ -41,7 +41,7 @@ class EncoderOutput(NamedTuple):
 class State:
     """The state of a decoder between two steps.
 
-    A row is a hypothesis: each sentence has `beam` consecutive rows. What depends on the source alone (`memory`,
+    A row is a hypothesis: each sentence has `beam` consecutive rows. What depends only on the source (`memory`,
     `per_sentence`) is held once per sentence, everything else once per row.
     """
 

@@ -1,5 +1,5 @@
-/* GRU and LSTM cells after their matrix products, and their backward passes. Gates lie side by side in torch's
- * order. */
+/* The element-wise part of GRU and LSTM cells, after their matrix products, and its backward pass. Gates are side by
+ * side in torch's order. */
 #include "common.h"
 
 /* ---- GRU -------------------------------------------------------------------------------------------------- */
