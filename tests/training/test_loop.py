@@ -165,7 +165,7 @@ def test_nonfinite_numbers_end_training_with_an_error(tmp_path: Path, task: toy.
 
 
 def test_data_without_batches_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match="gives no batch"):
+    with pytest.raises(TrainingError, match="contains no batches"):
         toy.run(tmp_path, toy.ToyTask(n_batches=0))
 
 

@@ -1,4 +1,4 @@
-"""Saves and restores a training run, keeps the best weights, and averages weights."""
+"""Saves and restores the state of a training run, its best weights and its averaged weights."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from heedful.training.types import LogLine
 
 
 class CheckpointManager:
-    """Everything a run keeps besides the weights in training; only rank 0 reads and writes files."""
+    """Checkpoints, best weights and averaged weights of a run; only rank 0 reads and writes files."""
 
     def __init__(
         self,
@@ -33,25 +33,14 @@ class CheckpointManager:
         self.store = CheckpointStore(out, log)
         self.keep_best = config.keep_best or config.patience > 0
         self.ema: MovingAverage | None = None
-        self.snapshots: dict[int, Weights] = {}  # by step
+        self.snapshots: dict[int, Weights] = {}  # step -> weights, for `average_last`
 
     def resume(self) -> Progress:
         """Restore the newest intact checkpoint, if there is one; return the progress to continue from."""
-        checkpoint: tuple[Progress, dict[str, Any], dict[int, Weights]] | None = None
-        if self.fabric.is_global_zero and (latest := self.store.load_latest()) is not None:
-            progress, state = latest
-            changes = check_compatible(self.out, state, self.model, self.config)
-            self.log(f"resuming from step {progress.step:,} (epoch {progress.epoch})")
-            if changes:
-                self.log(f"with changed settings: {', '.join(changes)}")
-            snapshots: dict[int, Weights] = {
-                step: self.store.load_weights("snapshot", step) for step in progress.snapshots
-            }
-            checkpoint = (progress, state, snapshots)
-        checkpoint = self.fabric.broadcast(checkpoint)
+        checkpoint = self.fabric.broadcast(self._load_latest() if self.fabric.is_global_zero else None)
         progress, state, self.snapshots = checkpoint or (Progress(), {}, {})
         if state:
-            if self.keep_best and not state["best"]:  # enabled since then: the best weights were not saved
+            if self.keep_best and not state["best"]:  # `keep_best` is new, so the best weights were not saved
                 progress.best, progress.validations_since_best = None, 0
             self.model.load_state_dict(state["model"])
             _restore_optimizer(self.optimizer, state["optimizer"])
@@ -61,6 +50,18 @@ class CheckpointManager:
             for name, tensor in state.get("ema", {}).items():
                 self.ema.weights[name].copy_(tensor)
         return progress
+
+    def _load_latest(self) -> tuple[Progress, dict[str, Any], dict[int, Weights]] | None:
+        """Return the progress, state and snapshots of the newest intact checkpoint; None if there is none."""
+        latest = self.store.load_latest()
+        if latest is None:
+            return None
+        progress, state = latest
+        changes = check_compatible(self.out, state, self.model, self.config)
+        self.log(f"resuming from step {progress.step:,} (epoch {progress.epoch})")
+        if changes:
+            self.log(f"with changed settings: {', '.join(changes)}")
+        return progress, state, {step: self.store.load_weights("snapshot", step) for step in progress.snapshots}
 
     def save(self, progress: Progress) -> None:
         """Write a checkpoint."""
@@ -76,7 +77,7 @@ class CheckpointManager:
         self.store.save(progress, self.keep_best, state)
 
     def discard(self, step: int) -> int | None:
-        """Remove the checkpoint of `step`, whose weights are bad; return the step of the one before it."""
+        """Remove the checkpoint of `step`, whose weights are not finite; return the step of the one before it."""
         previous = self.store.remove(step) if self.fabric.is_global_zero else None
         return self.fabric.broadcast(previous)
 
@@ -90,7 +91,7 @@ class CheckpointManager:
             self.ema.update(self.model, progress.step)
 
     def weights_to_validate(self, progress: Progress) -> Weights | None:
-        """Return the averaged weights, or None for the model's own; `average_last` takes a new snapshot."""
+        """Return the averaged weights, with a new snapshot for `average_last`; None: the model's own weights."""
         if self.config.average_last:
             snapshot = {name: tensor.cpu() for name, tensor in copy_weights(self.model).items()}
             if self.fabric.is_global_zero:
@@ -101,12 +102,12 @@ class CheckpointManager:
         return self._averaged_weights()
 
     def save_best(self, progress: Progress, weights: Weights | None) -> None:
-        """Write the weights just validated as the best so far; None is the model's own."""
+        """Save the weights just validated as the best so far; None: the model's own weights."""
         if self.keep_best and self.fabric.is_global_zero:
             self.store.save_weights("best", progress.step, weights or self.model.state_dict())
 
     def load_final_weights(self, progress: Progress) -> Mapping[str, Any]:
-        """Load the weights the run ends with into the model; return their Report as a dict."""
+        """Load the final weights, best or last or averaged, into the model; return their Report as a dict."""
         assert progress.best is not None or progress.last is not None, "a run ends with a validation"
         if self.keep_best and progress.best is not None:
             best: Weights = {}
@@ -126,7 +127,7 @@ class CheckpointManager:
 
 
 def _restore_optimizer(optimizer: Optimizer, state: dict[str, Any]) -> None:
-    """Load the optimizer's state but keep the recipe's settings, which may have changed."""
+    """Load the state of the optimizer, but keep the settings of the recipe, which may have changed."""
     settings = [{key: value for key, value in group.items() if key != "params"} for group in optimizer.param_groups]
     optimizer.load_state_dict(state)
     for group, current in zip(optimizer.param_groups, settings, strict=True):

@@ -1,7 +1,7 @@
 """Health checks of a training run: pure functions from numbers to a warning sentence, or None.
 
 The loop monitors the loss. A task runs the attention checks during validation, because only the task knows
-which attention should move (one with placement "uniform" should not).
+which attentions should change from step to step (those with placement "uniform" should not).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The training loop."""
+"""The training loop: steps, validations and checkpoints until a limit is reached."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from heedful.training.types import (
     format_duration,
 )
 
-MIN_STEPS_TO_ESTIMATE = 200  # shorter runs get no estimate of their duration
-WARM_UP_STEPS = 1  # excluded from the estimate: the first step allocates memory
-TIMED_STEPS = 6
+MIN_STEPS_TO_ESTIMATE = 200  # the duration of shorter runs is not estimated
+UNTIMED_STEPS = 1  # excluded from the estimate: the first step allocates memory
+TIMED_STEPS = 6  # their mean duration is the estimate per step
 
 
 def train(
@@ -69,7 +69,7 @@ def train(
             SignalHandler(interrupt_on_second=world_size == 1) as signals,
             threaded_backward_if_possible(task, model, config, world_size, bf16) as threaded,
         ):
-            run = _TrainingRun(fabric, task, model, config, out, callbacks, signals, _Accelerators(threaded, bf16))
+            run = _TrainingRun(fabric, task, model, config, out, callbacks, signals, _FastBackward(threaded, bf16))
             return run.run()
     finally:
         torch.set_num_threads(threads)
@@ -85,8 +85,8 @@ def _bf16_products(config: TrainingConfig, model: Model, callbacks: Callbacks) -
 
 
 @dataclass(frozen=True)
-class _Accelerators(Generic[Model, Batch]):
-    """Faster backward passes, where available."""
+class _FastBackward(Generic[Model, Batch]):
+    """Faster forward and backward passes on the CPU; None where they cannot be used."""
 
     threaded: ThreadedBackward[Model, Batch] | None
     bf16: Bf16Products | None
@@ -104,11 +104,11 @@ class _TrainingRun(Generic[Model, Batch]):
         out: Path,
         callbacks: Callbacks,
         signals: SignalHandler,
-        accelerators: _Accelerators[Model, Batch],
+        fast_backward: _FastBackward[Model, Batch],
     ) -> None:
         self.fabric, self.task, self.model, self.config = fabric, task, model, config
         self.callbacks, self.signals, self.world_size = callbacks, signals, fabric.world_size
-        self.threaded, self.bf16 = accelerators.threaded, accelerators.bf16
+        self.threaded, self.bf16 = fast_backward.threaded, fast_backward.bf16
         self.torch_optimizer = build_optimizer(model, config)
         self.loss_module, self.optimizer = fabric.setup(LossModule(task, model), self.torch_optimizer)
         self.checkpoints = CheckpointManager(fabric, model, self.torch_optimizer, config, out, callbacks.log)
@@ -117,8 +117,8 @@ class _TrainingRun(Generic[Model, Batch]):
         self.reports = self.metrics_log.truncate_after(self.progress.validated_step) if fabric.is_global_zero else []
         self.loss_monitor = LossMonitor(self.progress.loss_monitor)
         self.total_steps = planned_steps(task.steps_per_epoch(self.world_size), config)
-        self.stream: Iterator[Batch] | None = None
-        self.stopping = False
+        self.batch_iterator: Iterator[Batch] | None = None  # None: the epoch begins
+        self.stop_requested = False  # by a signal to any process
         self.start_time = time.perf_counter() - self.progress.seconds
         self.first_step = self.progress.step
         self.step_seconds = 0.0  # of the timed steps
@@ -141,9 +141,9 @@ class _TrainingRun(Generic[Model, Batch]):
                     self._step(batches, n_batches)
                     self._maybe_checkpoint()
                 elif progress.position == 0:
-                    raise TrainingError("the training data gives no batch")
+                    raise TrainingError("the training data contains no batches; is it empty?")
                 else:
-                    progress.epoch, progress.position, self.stream = progress.epoch + 1, 0, None
+                    progress.epoch, progress.position, self.batch_iterator = progress.epoch + 1, 0, None
         return self._finish(reason)
 
     def _limit_reached(self) -> str:
@@ -160,22 +160,23 @@ class _TrainingRun(Generic[Model, Batch]):
     def _next_batches(self) -> tuple[list[Batch], int]:
         """Return this process's batches of the next step, and the number of batches of all processes."""
         progress = self.progress
-        if self.stream is None:
+        if self.batch_iterator is None:
             rank = self.fabric.global_rank
-            self.stream = iter(self.task.batches(progress.epoch, progress.position, rank, self.world_size))
-        batches = list(islice(self.stream, self.config.accumulate_grad_batches))
+            self.batch_iterator = iter(self.task.batches(progress.epoch, progress.position, rank, self.world_size))
+        batches = list(islice(self.batch_iterator, self.config.accumulate_grad_batches))
         (n_batches,) = sum_over_ranks(self.fabric, len(batches))
         return batches, int(n_batches)
 
     def _step(self, batches: list[Batch], n_batches: int) -> None:
         """Do one update with the gradient of the mean loss over all tokens of all batches."""
         config, progress = self.config, self.progress
-        began = time.perf_counter()
+        step_start = time.perf_counter()
         self._set_learning_rate()
         total, tokens = self._accumulate_gradients(batches, n_batches)
-        clock = time.perf_counter() - self.start_time
-        stop_requested = self.signals.stop_requested
-        total, n_tokens, stops, clock = sum_over_ranks(self.fabric, total, tokens, stop_requested, clock)
+        seconds = time.perf_counter() - self.start_time
+        total, n_tokens, n_stop_requests, seconds = sum_over_ranks(
+            self.fabric, total, tokens, self.signals.stop_requested, seconds
+        )
         loss = total / max(1.0, n_tokens)
         norm = self._clip_gradients(config.batch_tokens * self.world_size / max(1.0, n_tokens))
         if not math.isfinite(loss):
@@ -190,15 +191,15 @@ class _TrainingRun(Generic[Model, Batch]):
         progress.tokens += int(n_tokens)
         progress.tokens_since_validation += int(n_tokens)
         progress.loss_since_validation += total
-        progress.seconds = clock / self.world_size
-        # the summed request: all ranks must stop after the same step, though a signal may reach them at different ones
-        self.stopping = bool(stops)
+        progress.seconds = seconds / self.world_size  # the mean, so that all ranks agree
+        # signals may reach the ranks during different steps, but all ranks must stop after the same one
+        self.stop_requested = n_stop_requests > 0
         self.checkpoints.update_average(progress)
         self._monitor_loss(loss)
-        curves = {"train/loss": loss, "train/learning_rate": progress.learning_rate, "train/grad_norm": norm}
-        self.metrics_log.add_scalars(progress.step, curves)
+        scalars = {"train/loss": loss, "train/learning_rate": progress.learning_rate, "train/grad_norm": norm}
+        self.metrics_log.add_scalars(progress.step, scalars)
         self.callbacks.on_step(progress.step, loss)
-        self._estimate_duration(time.perf_counter() - began)
+        self._estimate_duration(time.perf_counter() - step_start)
 
     def _set_learning_rate(self) -> None:
         progress = self.progress
@@ -211,15 +212,15 @@ class _TrainingRun(Generic[Model, Batch]):
         """Run the backward passes of a step; return the summed loss and the tokens of this process."""
         self.optimizer.zero_grad()
         total, tokens = 0.0, 0
-        rounds = math.ceil(n_batches / self.world_size)
-        for number in range(rounds):
-            with self.fabric.no_backward_sync(self.loss_module, enabled=number < rounds - 1):
+        n_passes = math.ceil(n_batches / self.world_size)
+        for number in range(n_passes):
+            with self.fabric.no_backward_sync(self.loss_module, enabled=number < n_passes - 1):
                 loss = self._backward(batches, number)
             total, tokens = total + float(loss.total.detach()), tokens + loss.tokens
         return total, tokens
 
     def _backward(self, batches: list[Batch], number: int) -> Loss:
-        """Add one batch to the gradients; a process that has no batch left takes part with weight 0."""
+        """Add the gradients of one batch; a process without a batch left runs any batch with weight 0, as DDP needs."""
         progress, has_batch = self.progress, number < len(batches)
         batch = batches[number] if has_batch else next(iter(self.task.batches(progress.epoch)))
         position = progress.position + number * self.world_size + self.fabric.global_rank
@@ -258,9 +259,9 @@ class _TrainingRun(Generic[Model, Batch]):
     def _estimate_duration(self, seconds: float) -> None:
         """Log the time left, once, from the durations of the first steps of this run."""
         n_steps = self.progress.step - self.first_step
-        if WARM_UP_STEPS < n_steps <= WARM_UP_STEPS + TIMED_STEPS:
+        if UNTIMED_STEPS < n_steps <= UNTIMED_STEPS + TIMED_STEPS:
             self.step_seconds += seconds
-        if n_steps != WARM_UP_STEPS + TIMED_STEPS or self.total_steps - self.first_step < MIN_STEPS_TO_ESTIMATE:
+        if n_steps != UNTIMED_STEPS + TIMED_STEPS or self.total_steps - self.first_step < MIN_STEPS_TO_ESTIMATE:
             return
         steps_left = self.total_steps - self.progress.step
         per_step = self.step_seconds / TIMED_STEPS
@@ -271,9 +272,9 @@ class _TrainingRun(Generic[Model, Batch]):
         self.callbacks.log(f"{steps_left:,} steps left at {per_step:.2g} s per step: {duration} plus validations")
 
     def _maybe_checkpoint(self) -> None:
-        """Save a checkpoint if one is due or a stop is requested, and stop; called after steps and validations."""
+        """Save a checkpoint if one is due or a stop is requested; in the latter case raise TrainingStopped."""
         progress = self.progress
-        stopping = self.stopping or (self.world_size == 1 and self.signals.stop_requested)
+        stopping = self.stop_requested or (self.world_size == 1 and self.signals.stop_requested)
         due = progress.step % self.config.checkpoint_every == 0 and progress.validated_step != progress.step
         if stopping or due:
             self._check_weights()
@@ -283,7 +284,7 @@ class _TrainingRun(Generic[Model, Batch]):
             raise TrainingStopped(f"stopped at step {progress.step}; the same command resumes from there")
 
     def _check_weights(self) -> None:
-        """Raise if weights are not finite: the next step's loss would tell, but only after they are saved."""
+        """Raise if weights are not finite; the next loss would show it too, but after they have been saved."""
         if not self.checkpoints.weights_are_finite():
             raise self._nonfinite_error("some weights became inf or nan", self.progress.step)
 
@@ -291,14 +292,15 @@ class _TrainingRun(Generic[Model, Batch]):
         """Return the error for inf or nan, after removing the checkpoint whose weights led to it."""
         previous = self.checkpoints.discard(self.progress.step)
         if previous is None:
-            outcome = "starts over, because there is no good checkpoint yet"
+            next_run = "starts over, because there is no good checkpoint yet"
         else:
-            outcome = f"resumes from step {previous} (if that fails too, start over with another --out)"
+            next_run = f"resumes from step {previous} (if that fails too, start over with another --out)"
         return TrainingError(
-            f"{problem} at step {step}; try a lower training.learning_rate: with it, the same command {outcome}"
+            f"{problem} at step {step}; try a lower training.learning_rate: with it, the same command {next_run}"
         )
 
     def _validation_due(self, reason: str) -> bool:
+        """Return True if a validation is due; `reason` is the limit that ends training now, or ""."""
         progress, every = self.progress, self.config.validate_every
         if progress.step == progress.validated_step:
             return False
@@ -348,8 +350,9 @@ class _TrainingRun(Generic[Model, Batch]):
             with use_weights(self.model, weights), self.fabric.autocast():
                 validation = self.task.validate(self.model)
             self.model.train()
-        clock = time.perf_counter() - self.start_time  # rank 0's clock: all must agree on when time is up
-        validation, self.progress.seconds = self.fabric.broadcast((validation, clock))
+        seconds = time.perf_counter() - self.start_time
+        # all ranks take the time of rank 0, because they must agree on when `max_minutes` is over
+        validation, self.progress.seconds = self.fabric.broadcast((validation, seconds))
         assert validation is not None
         return validation
 

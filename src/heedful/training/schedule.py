@@ -27,15 +27,15 @@ def learning_rate_factor(config: TrainingConfig, step: int, total: int, decays: 
     """
     if step < config.warmup_steps:
         return (step + 1) / config.warmup_steps
-    done = (step - config.warmup_steps) / max(1, total - config.warmup_steps)
+    progress = (step - config.warmup_steps) / max(1, total - config.warmup_steps)
     if config.max_minutes:
-        done = max(done, seconds / (60 * config.max_minutes))
-    done = min(1.0, done)
+        progress = max(progress, seconds / (60 * config.max_minutes))
+    progress = min(1.0, progress)
     match config.schedule:
         case "cosine":
-            return 0.5 * (1 + math.cos(math.pi * done))
+            return 0.5 * (1 + math.cos(math.pi * progress))
         case "linear":
-            return 1 - done
+            return 1 - progress
         case "inverse-sqrt":  # Vaswani 2017, equation 3, scaled to 1 at the end of the warm-up
             return math.sqrt(max(1, config.warmup_steps) / (step + 1))
         case "plateau":
@@ -55,7 +55,7 @@ def planned_steps(batches: int, config: TrainingConfig) -> int:
 
 
 def is_improvement(metric: str, new: float, best: float | None) -> bool:
-    """Return True if `new` is a better value of this metric than `best`; the metrics table has the direction.
+    """Return True if `new` is a better value of this metric than `best`; None: there is none yet.
 
     >>> is_improvement("loss", 1.0, 2.0), is_improvement("bleu", 1.0, 2.0), is_improvement("bleu", math.nan, None)
     (True, False, False)

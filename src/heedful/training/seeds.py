@@ -10,7 +10,7 @@ import torch
 
 
 def derive_seed(*key: object) -> int:
-    """Return a 56-bit seed derived from what the random numbers are used for."""
+    """Return a 56-bit seed derived from a key that identifies the use of the random numbers."""
     return int.from_bytes(hashlib.sha256(" ".join(map(str, key)).encode()).digest()[:7], "big")
 
 

@@ -1,8 +1,8 @@
 """Forward and backward passes of one batch split over two threads.
 
-Threads that share each matrix product wait for each other at every small one; threads that have rows of their
-own meet once per step. With exactly two parts the sum of the gradients does not depend on which thread
-finishes first, so the same split gives the same bits.
+Threads that share every matrix product have to synchronize at each of them; threads that have their own rows of the
+batch synchronize once per step. With exactly two parts the sum of the gradients does not depend on which thread
+finishes first, so results are reproducible bit for bit.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ThreadedBackward(Generic[Model, Batch]):
         self.weights = [weight for weight in model.parameters() if weight.requires_grad]
 
     def split(self, batch: Batch) -> Sequence[Batch]:
-        """Return the parts of a batch; the batch itself if the task cannot split it."""
+        """Return the parts of a batch, or only the batch if the task cannot split it."""
         return self.task.split_batch(batch, N_PARTS) if isinstance(self.task, SplittableTask) else [batch]
 
     def backward(self, parts: Sequence[Batch], scale: float, *seed_key: object) -> Loss:

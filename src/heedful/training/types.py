@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 
 class Movable(Protocol):
-    """A batch: anything that moves to a device."""
+    """A batch: anything that can be moved to a device."""
 
     def to(self, device: torch.device) -> Self: ...
 
@@ -22,7 +22,7 @@ Batch = TypeVar("Batch", bound=Movable)
 
 
 class Loss(NamedTuple):
-    """A summed loss and the number of tokens it sums over, so that every token weighs the same."""
+    """A loss summed over tokens, and their number; the mean over several batches weights every token equally."""
 
     total: Tensor
     tokens: int
@@ -37,7 +37,7 @@ class Sample(NamedTuple):
 
 
 class Validation(NamedTuple):
-    """What a task's `validate` returns: metrics by name, some samples, and warnings as sentences."""
+    """The result of a validation: metrics by name, some samples, and warnings as sentences."""
 
     metrics: Mapping[str, float]
     samples: Sequence[Sample] = ()
@@ -79,7 +79,7 @@ def noop(*_: object) -> None:
 
 
 LogLine = Callable[[str], None]
-Advance = Callable[[int], None]  # by how many items the work has advanced
+Advance = Callable[[int], None]  # receives the number of items done since the last call
 
 
 def noop_progress(_description: str, _total: int) -> AbstractContextManager[Advance]:
@@ -109,7 +109,7 @@ class TrainingResult(NamedTuple):
 
 
 class Trainable(Protocol[Model, Batch]):
-    """What a task implements to be trained.
+    """The interface of a task to the training loop.
 
     `batches` yields the batches of an epoch from number `start` on, and of those every `world_size`-th from
     number `rank` on: numbers count the batches of all processes. Their order depends on seed and epoch only.
