@@ -20,7 +20,7 @@ export HEEDFUL_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: help demo test test-slow lint studio unit docs wheel bench format clean
+.PHONY: help demo test test-slow lint studio unit docs wheel bench format clean fuzz audit
 
 ## help: list the targets
 help:
@@ -116,6 +116,14 @@ docs: $(READY) $(DEMO)/model.json
 ## test-slow: long trainings, more interrupted runs
 test-slow: $(READY) $(DEMO)/model.json
 	$(BIN)/python -m pytest -m slow
+
+## fuzz: 100,000 generated cases through the command line; resumable (FUZZ='--seed 2 --cases 1000', docs/fuzzing.md)
+fuzz: $(READY)
+	PYTHONPATH=tests $(BIN)/python -m fuzz $(FUZZ)
+
+## audit: known vulnerabilities and licenses of what is installed (docs/dependencies.md)
+audit: $(READY)
+	$(BIN)/python tests/audit.py
 
 ## wheel: build the wheel and use it in an empty environment
 wheel: $(READY) $(DEMO)/model.json

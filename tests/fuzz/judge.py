@@ -1,0 +1,118 @@
+"""The property that every case must have; a failure has a signature, by which failures are grouped."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from fuzz.case import WORK, Case
+
+SECONDS, MEMORY = 20.0, 1_500_000_000
+EXIT_CODES = (0, 1, 2, 130)  # done, some inputs failed, the user's mistake, interrupted
+LONGEST_MESSAGE = 20_000  # characters
+TERMINAL = ("check", "show", "measure", "evaluate", "recommend", "trace", "models", "world", "train")  # for people
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The worker's reply, the files that the case created and changed, and what it left in the temporary folder."""
+
+    reply: dict[str, Any]
+    created: list[str]
+    changed: list[str]
+    temporary: list[str]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What is wrong with a case: a signature for grouping, and a text for people."""
+
+    signature: str
+    text: str
+
+
+def judge(case: Case, outcome: Outcome) -> Failure | None:
+    """Return the worst failure of a case, or None."""
+    for check in (_died, _excess, _foreign_code, _ending, _files, _messages):
+        failure = check(case, outcome)
+        if failure is not None:
+            return failure
+    return None
+
+
+def _died(case: Case, outcome: Outcome) -> Failure | None:
+    reply = outcome.reply
+    if reply["killed"]:
+        kind = {"time": "hang", "memory": "memory"}.get(reply["killed"], reply["killed"])
+        text = f"{kind} after {reply['seconds']:.1f} s, {reply['peak'] / 1e9:.1f} GB; {reply['native'][-500:]}"
+        return Failure(f"{kind} in {reply['frame']}", text)
+    if reply["exception"]:
+        return Failure(f"{reply['exception']} in {reply['frame']}", reply["traceback"])
+    if "panicked" in reply["native"]:
+        return Failure("panic message on stderr", reply["native"])
+    return None
+
+
+def _excess(case: Case, outcome: Outcome) -> Failure | None:
+    reply = outcome.reply
+    if reply["peak"] > MEMORY:
+        return Failure(f"memory in {reply['frame'] or case.argv[:1]}", f"{reply['peak'] / 1e9:.2f} GB")
+    if reply["cpu"] > SECONDS:
+        return Failure(f"hang in {case.argv[:1]}", f"{reply['cpu']:.1f} s")
+    return None
+
+
+def _foreign_code(case: Case, outcome: Outcome) -> Failure | None:
+    for event in outcome.reply["events"]:
+        if not event.startswith("opened"):
+            return Failure(f"{event} ({case.argv[0]})", str(outcome.reply["stderr"]))
+        if case.private:
+            return Failure(f"{event} ({case.argv[0]})", f"{case.argv}")
+    return None
+
+
+def _ending(case: Case, outcome: Outcome) -> Failure | None:
+    reply = outcome.reply
+    if reply["code"] not in EXIT_CODES:
+        return Failure(f"exit code {reply['code']} of {case.argv[:1]}", reply["stderr"])
+    if "Traceback (most recent call last)" in reply["stderr"]:
+        return Failure(f"traceback printed by {case.argv[:1]}", reply["stderr"])
+    if reply["code"] and not reply["stderr"].strip():
+        return Failure(f"exit code {reply['code']} without a message ({case.argv[:1]})", reply["stdout"])
+    if reply["code"] == 2 and len(re.findall(r"^(?:error|Error):", reply["stderr"], re.MULTILINE)) > 1:
+        return Failure(f"several error messages ({case.argv[:1]})", reply["stderr"])
+    return None
+
+
+def _files(case: Case, outcome: Outcome) -> Failure | None:
+    allowed = tuple(f"{WORK}/{path}" for path in case.outputs)
+    done = outcome.reply["code"] in (0, 1)
+    created = [name for name in outcome.created if not (done and _below(name, allowed))]
+    changed = [name for name in outcome.changed if not (done and _below(name, allowed))]
+    verb = case.argv[0] if case.argv else ""
+    if changed:
+        return Failure(f"input changed by {verb}", ", ".join(changed))
+    if created:
+        return Failure(f"left behind by {verb}", ", ".join(created))
+    if outcome.temporary:
+        return Failure(f"temporary file left behind by {verb}", ", ".join(outcome.temporary))
+    return None
+
+
+def _below(name: str, allowed: tuple[str, ...]) -> bool:
+    return any(name.rstrip("/") == path or name.startswith(f"{path}/") for path in allowed)
+
+
+def _messages(case: Case, outcome: Outcome) -> Failure | None:
+    reply, verb = outcome.reply, case.argv[0] if case.argv else ""
+    if reply["warnings"]:
+        first = reply["warnings"][0]
+        return Failure(f"warning: {first.partition(':')[0]}", "\n".join(reply["warnings"][:3]))
+    if reply["controls"][1]:
+        return Failure(f"control character on stderr ({verb})", f"{reply['controls'][1]} {reply['stderr'][:500]!r}")
+    if reply["controls"][0] and verb in TERMINAL:
+        return Failure(f"control character on stdout ({verb})", f"{reply['controls'][0]} {reply['stdout'][:500]!r}")
+    if reply["sizes"][1] > LONGEST_MESSAGE:
+        return Failure(f"message of more than {LONGEST_MESSAGE} characters ({verb})", reply["stderr"][:500])
+    return None

@@ -1,0 +1,180 @@
+"""A short campaign, every case that failed once, and the harness itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fuzz.campaign import Progress, failure_list, report, run_campaign
+from fuzz.case import Case, decode_case, encode_case, refresh_hashes
+from fuzz.corpus import Corpus, load_corpus
+from fuzz.generate import GENERATORS, make_case, one_of_each
+from fuzz.judge import Outcome, judge
+from fuzz.minimize import minimize
+from fuzz.supervisor import Supervisor
+
+SEED, CASES = 7, 600
+REGRESSIONS = sorted(Path(__file__).with_name("regressions").glob("*.json"))
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory and time are read from /proc")
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return load_corpus()
+
+
+@pytest.fixture(scope="module")
+def supervisor(corpus: Corpus) -> Iterator[Supervisor]:
+    with Supervisor(corpus.models) as started:
+        yield started
+
+
+def check(case: Case, supervisor: Supervisor) -> None:
+    failure = judge(case, supervisor.run(case))
+    assert failure is None, f"{case.name}: heedful {case.argv}: {failure.signature}\n{failure.text}"
+
+
+@pytest.mark.parametrize("path", REGRESSIONS, ids=lambda path: str(path.stem))
+def test_cases_that_failed_once(path: Path, corpus: Corpus, supervisor: Supervisor) -> None:
+    check(decode_case(path.read_text(encoding="utf-8"), corpus.models), supervisor)
+
+
+def test_a_short_campaign(corpus: Corpus, supervisor: Supervisor) -> None:
+    failures = []
+    for case in one_of_each(corpus, SEED, CASES):
+        failure = judge(case, supervisor.run(case))
+        if failure is not None:
+            failures.append(f"{case.name} heedful {case.argv}: {failure.signature}\n{failure.text[-600:]}")
+    assert failures == [], "\n\n".join(failures)
+
+
+# The harness itself
+
+
+def test_intact_inputs_pass(corpus: Corpus, supervisor: Supervisor) -> None:
+    """The files that cases are made from are good ones, so that a refusal is due to the change."""
+    for name, trace in corpus.traces.items():
+        outcome = supervisor.run(Case("trace", ("show", "t.json"), {"t.json": trace}))
+        assert outcome.reply["code"] == 0, (name, outcome.reply["stderr"])
+    files = {f"m/{name}": data for name, data in corpus.models["translate"].items()}
+    outcome = supervisor.run(Case("model", ("translate", "-m", "m"), files, b"the cat\n", folders={"m": "translate"}))
+    assert outcome.reply["code"] == 0, outcome.reply["stderr"]
+
+
+def test_a_case_depends_on_its_seed_and_number_only(corpus: Corpus) -> None:
+    cases = [make_case(corpus, 3, number) for number in range(200)]
+    assert cases == [make_case(corpus, 3, number) for number in range(200)]
+    assert cases != [make_case(corpus, 4, number) for number in range(200)]
+    assert {case.kind for case in one_of_each(corpus, 3, len(GENERATORS))} >= {"recipe", "trace", "model", "picture"}
+
+
+def test_a_case_survives_being_stored(corpus: Corpus) -> None:
+    for number in range(100):
+        case = make_case(corpus, 5, number)
+        assert decode_case(encode_case(case, corpus.models), corpus.models) == case
+
+
+def test_hashes_are_refreshed(corpus: Corpus) -> None:
+    intact = corpus.models["classify"]
+    files = {f"m/{name}": data for name, data in intact.items()}
+    files["m/model.safetensors"] = b"changed"
+    assert refresh_hashes(files, "m", intact)["m/model.json"] != intact["model.json"]
+
+
+BAD: dict[str, tuple[str, str]] = {
+    "exception": ("raise KeyError('x')", "KeyError in "),
+    "exit code": ("raise SystemExit(7)", "exit code 7"),
+    "no message": ("raise SystemExit(2)", "without a message"),
+    "left behind": ("open('left', 'w').close(); raise SystemExit(0)", "left behind"),
+    "input changed": ("open('r.toml', 'w').close(); raise SystemExit(0)", "input changed"),
+    "crash": ("import ctypes; ctypes.string_at(0)", "died: SIGSEGV"),
+    "memory": ("x = bytearray(3_000_000_000)", "memory in "),
+    "stranger": ("import stranger", "imported a stranger's module"),
+    "process": ("import subprocess; subprocess.run(['true'])", "subprocess.Popen"),
+    "control": ("import sys; print('\\x1b[1m', file=sys.stderr); raise SystemExit(0)", "control character"),
+    "warning": ("import warnings; warnings.warn('x'); raise SystemExit(0)", "warning: UserWarning"),
+}
+
+
+@pytest.fixture(scope="module")
+def faulty(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Supervisor]:
+    """A worker whose program runs the recipe as Python."""
+    folder = tmp_path_factory.mktemp("faulty")
+    main = "def main():\n    exec(open('r.toml').read(), {})\n"
+    (folder / "sitecustomize.py").write_text(f"import heedful.cli\n{main}heedful.cli.main = main\n")
+    path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+    with pytest.MonkeyPatch.context() as patch, Supervisor(corpus.models) as started:
+        patch.setenv("PYTHONPATH", path)
+        yield started
+
+
+@pytest.mark.parametrize("fault", BAD)
+def test_a_fault_is_noticed(fault: str, faulty: Supervisor) -> None:
+    code, signature = BAD[fault]
+    case = Case("recipe", ("check", "r.toml"), {"r.toml": code.encode()}, private=True)
+    failure = judge(case, faulty.run(case))
+    assert failure is not None
+    assert signature in failure.signature
+
+
+def test_minimize_keeps_the_failure(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(case: Case) -> Outcome:
+        failed = b"bad" in case.files.get("r.toml", b"") and "x=1" in case.argv
+        reply = {"killed": "", "exception": "KeyError" if failed else "", "frame": "f", "traceback": "", "native": ""}
+        rest = {
+            "peak": 0,
+            "cpu": 0.0,
+            "events": [],
+            "code": 0,
+            "stderr": "",
+            "warnings": [],
+            "controls": ["", ""],
+            "sizes": [0, 0],
+        }
+        return Outcome({**reply, **rest}, [], [], [])
+
+    with Supervisor(corpus.models) as unused:
+        monkeypatch.setattr(unused, "run", run)
+        case = Case(
+            "recipe", ("check", "r.toml", "x=1", "y=2"), {"r.toml": b"a" * 90 + b"bad" + b"c" * 70, "other": b"x"}
+        )
+        small = minimize(case, unused, "KeyError in f")
+    assert (small.argv, dict(small.files)) == (("check", "x=1"), {"r.toml": b"bad"})
+
+
+def test_a_campaign_resumes_where_it_stopped(corpus: Corpus, supervisor: Supervisor, tmp_path: Path) -> None:
+    path, lines = tmp_path / "state.json", list[str]()
+    progress = Progress(seed=9)
+    run_campaign(corpus, supervisor, progress, 3, path, lines.append, ("recipe",))
+    progress = Progress.load(path, 9)
+    assert progress.done == 3
+    run_campaign(corpus, supervisor, progress, 5, path, lines.append, ("recipe",))
+    assert Progress.load(path, 9).kinds == {"recipe": 5}
+    assert "5 cases" in failure_list(progress)
+    assert "| recipe | 5 |" in report(progress, "make fuzz")
+
+
+# Traces are written and read again exactly; hypothesis shrinks what fails.
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_traces_of_any_words_and_weights_survive(data: st.DataObject, tmp_path: Path) -> None:
+    from heedful.trace.schema import Trace
+
+    words = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), min_size=1, max_size=4)
+    source, target = data.draw(words), data.draw(words)
+    number = st.floats(0, 1, width=32)
+    row = st.lists(number, min_size=len(source), max_size=len(source))
+    weights = data.draw(st.lists(row, min_size=len(target), max_size=len(target)))
+    trace = Trace.from_weights(source, target, weights)
+    path = tmp_path / data.draw(st.sampled_from(["t.json", "t.json.gz"]))
+    trace.save(path)
+    assert Trace.load(path) == trace

@@ -1,0 +1,187 @@
+"""The process that runs cases: one JSON object per line in, one per line out.
+
+torch and heedful are imported once. Each case runs through the program's real entry point, with its own arguments,
+standard streams and current folder. What a case reads, imports and starts is observed through audit events.
+"""
+
+from __future__ import annotations
+
+import base64
+import faulthandler
+import importlib
+import io
+import json
+import os
+import pkgutil
+import signal
+import sys
+import time
+import traceback
+import warnings
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+HEAD = 3_000  # characters of an output that are reported
+CONTROL = {*range(0x20), 0x7F, *range(0x80, 0xA0)} - {0x09, 0x0A, 0x0D}
+SUSPICIOUS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "socket.connect", "socket.getaddrinfo")
+
+
+class Observer:
+    """Collects what a case opens outside its folder, and what it starts or connects to."""
+
+    def __init__(self) -> None:
+        self.outside = ""
+        self.events: list[str] = []
+        sys.addaudithook(self._hook)
+
+    def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if not self.outside:
+            return
+        if event == "open" and isinstance(arguments[0], str | bytes | os.PathLike):
+            if os.path.realpath(os.fsdecode(arguments[0])).startswith(self.outside):
+                self._add(f"opened {Path(os.fsdecode(arguments[0])).name} outside")
+        elif event == "import" and str(arguments[0]).startswith("stranger"):
+            self._add("imported a stranger's module")
+        elif event in SUSPICIOUS:
+            self._add(event)
+
+    def _add(self, text: str) -> None:
+        if text not in self.events:
+            self.events.append(text)
+
+
+def innermost_frame(trace: TracebackType | None) -> str:
+    """Return the innermost frame of heedful in a traceback as `room.module:function`."""
+    names = [
+        f"{Path(frame.filename).with_suffix('').as_posix().rpartition('/heedful/')[2].replace('/', '.')}:{frame.name}"
+        for frame in traceback.extract_tb(trace)
+        if "/heedful/" in frame.filename
+    ]
+    return names[-1] if names else "?"
+
+
+def peak_memory() -> int:
+    """Return the largest resident memory since `reset_peak`, in bytes."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def reset_peak() -> None:
+    """Start measuring the largest resident memory anew."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def run(request: dict[str, Any], observer: Observer) -> dict[str, Any]:
+    """Run one case and report how it ended."""
+    from heedful.cli import main
+
+    os.chdir(request["folder"])
+    stdout, stderr = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="replace") for _ in range(2))
+    streams = (sys.argv, sys.stdin, sys.stdout, sys.stderr)
+    sys.argv = ["heedful", *request["argv"]]
+    sys.stdin = io.TextIOWrapper(io.BytesIO(base64.b64decode(request["stdin"])), encoding="utf-8")
+    sys.stdout, sys.stderr = stdout, stderr
+    reply: dict[str, Any] = {"code": 0, "exception": "", "frame": "", "traceback": ""}
+    caught: list[warnings.WarningMessage] = []
+    reset_peak()
+    start, cpu = time.perf_counter(), time.process_time()
+    observer.events, observer.outside = [], request["outside"]
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for category in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+                warnings.simplefilter("ignore", category)  # Python does not show them by default
+            main()
+    except SystemExit as end:
+        reply["code"] = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException as error:
+        reply |= {
+            "code": -1,
+            "exception": type(error).__name__,
+            "frame": innermost_frame(error.__traceback__),
+            "traceback": traceback.format_exc()[-HEAD:],
+        }
+    observer.outside = ""
+    reply |= {"seconds": time.perf_counter() - start, "cpu": time.process_time() - cpu, "peak": peak_memory()}
+    sys.argv, sys.stdin, sys.stdout, sys.stderr = streams
+    texts = [_text(stream) for stream in (stdout, stderr)]
+    reply |= {
+        "stdout": texts[0][:HEAD],
+        "stderr": texts[1][:HEAD],
+        "sizes": [len(text) for text in texts],
+        "controls": [_controls(text) for text in texts],
+        "events": observer.events,
+        "warnings": [f"{w.category.__name__} at {_short(w.filename)}: {w.message}"[:300] for w in caught],
+    }
+    _restore()
+    return reply
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    if stream.closed:
+        return ""
+    stream.flush()
+    assert isinstance(stream.buffer, io.BytesIO)
+    return stream.buffer.getvalue().decode("utf-8", "replace")
+
+
+def _controls(text: str) -> str:
+    return next((repr(c) for c in text[:200_000] if ord(c) in CONTROL), "")
+
+
+def _short(filename: str) -> str:
+    return "/".join(Path(filename).with_suffix("").parts[-2:])
+
+
+def _restore() -> None:
+    """Undo what a command may leave in the process, so that the next case starts like this one."""
+    import torch
+
+    torch.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
+def _import_everything() -> None:
+    import heedful
+
+    for module in pkgutil.walk_packages(heedful.__path__, "heedful."):
+        if module.name.rpartition(".")[2].isidentifier() and not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    import typer.main
+
+    typer.main.get_command = cache(typer.main.get_command)  # building the commands takes longer than most cases
+
+
+def serve() -> None:
+    """Answer requests until standard input ends; descriptors 1 and 2 belong to the cases, and go to files."""
+    import resource  # not on Windows, where this module is imported but never runs
+
+    requests = os.fdopen(os.dup(0), encoding="utf-8")
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    scratch = Path(sys.argv[1])
+    native = os.open(scratch / "native", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for descriptor in (1, 2):
+        os.dup2(native, descriptor)
+    frames = (scratch / "frames").open("w")
+    faulthandler.enable(frames)
+    faulthandler.register(signal.SIGUSR1, frames)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _import_everything()
+    import torch
+
+    torch.set_num_threads(1)
+    observer = Observer()
+    print(json.dumps({"ready": os.getpid()}), file=replies, flush=True)
+    for line in requests:
+        print(json.dumps(run(json.loads(line), observer)), file=replies, flush=True)
+
+
+if __name__ == "__main__":
+    serve()
