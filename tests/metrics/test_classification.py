@@ -60,5 +60,7 @@ def test_two_classifiers_can_be_compared_by_bootstrap() -> None:
 
 def test_too_many_different_labels_are_an_error() -> None:
     lines = [f"line {n}" for n in range(1_200)]
-    with pytest.raises(DataError, match="1,200 different labels, more than 1,000: are these outputs texts and not labels"):
+    with pytest.raises(
+        DataError, match="1,200 different labels, more than 1,000: are these outputs texts and not labels"
+    ):
         evaluate(["macro-f1"], lines, lines)
