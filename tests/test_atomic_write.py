@@ -76,7 +76,7 @@ def test_a_named_pipe_is_written_directly(tmp_path: Path) -> None:
 
 def test_a_device_stays_a_device() -> None:
     write(Path("/dev/null"), "gone")
-    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
 
 
 def test_permissions_of_an_existing_file_stay(tmp_path: Path) -> None:

@@ -74,9 +74,7 @@ class CaptioningTask:
         if initial is None:
             return setup
         if initial.assets.target.vocabulary() != assets.target.vocabulary():
-            raise ModelError(
-                f"training.init_from: {initial.name} has a different vocabulary"
-            )
+            raise ModelError(f"training.init_from: {initial.name} has a different vocabulary")
         return setup._replace(initialize=copy_weights(initial, recipe, optional=(f"{MODULE}.",)))
 
     def has_test_data(self, recipe: Recipe, base: Path) -> bool:
