@@ -68,7 +68,7 @@ def _foreign_code(case: Case, outcome: Outcome) -> Failure | None:
         if not event.startswith("opened"):
             return Failure(f"{event} ({case.argv[0]})", str(outcome.reply["stderr"]))
         if case.private:
-            return Failure(f"{event} ({case.argv[0]})", f"{case.argv}")
+            return Failure("opened a file outside the case's folder", f"{event}: {case.argv}")
     return None
 
 

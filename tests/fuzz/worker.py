@@ -62,6 +62,11 @@ def innermost_frame(trace: TracebackType | None) -> str:
     return names[-1] if names else "?"
 
 
+def qualified_name(error: BaseException) -> str:
+    """Return `module.Name` of an exception."""
+    return f"{type(error).__module__}.{type(error).__name__}"
+
+
 def peak_memory() -> int:
     """Return the largest resident memory since `reset_peak`, in bytes."""
     for line in Path("/proc/self/status").read_text().splitlines():
@@ -101,7 +106,7 @@ def run(request: dict[str, Any], observer: Observer) -> dict[str, Any]:
     except BaseException as error:
         reply |= {
             "code": -1,
-            "exception": type(error).__name__,
+            "exception": qualified_name(error).removeprefix("builtins."),
             "frame": innermost_frame(error.__traceback__),
             "traceback": traceback.format_exc()[-HEAD:],
         }
