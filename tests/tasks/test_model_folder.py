@@ -87,7 +87,7 @@ def test_a_missing_file_is_named(folder: Path, name: str, error: str) -> None:
     [
         ("model.json", "model.json: damaged"),
         ("model.safetensors", "model.safetensors: damaged"),
-        ("recipe.toml", "its recipe cannot be used"),
+        ("recipe.toml", "cannot use its recipe"),
         ("target.tokenizer.json", "target.tokenizer.json: not a tokenizer"),
     ],
 )
@@ -122,7 +122,7 @@ def test_another_format_or_recipe_is_refused(folder: Path, tmp_path: Path) -> No
     loaded = load_model(folder)
     wider = loaded.recipe.model_copy(update={"model": small_models.attention_config(hidden=9)})
     (folder / "recipe.toml").write_text(recipe_toml(wider), encoding="utf-8")
-    with pytest.raises(ModelError, match="damaged, or of another recipe"):
+    with pytest.raises(ModelError, match="damaged, or does not match its recipe"):
         load_model(folder)
     (folder / "model.json").write_text(json.dumps({"format": 99}))
     with pytest.raises(ModelError, match=r"format 99, but .* reads formats 1 to 2; update heedful"):

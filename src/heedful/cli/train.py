@@ -29,4 +29,4 @@ def train(
 
     with training_progress() as callbacks:
         trained = train_recipe(loaded, out, callbacks)
-    print(f"model written to {out}" if trained else f"{out}: already holds the finished model of this recipe")
+    print(f"model written to {out}" if trained else f"{out}: already trained with this recipe")
