@@ -49,6 +49,11 @@ def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
             '[data]\ntrain = ["a"]\nsplit_valid = 0.6\nsplit_test = 0.5\n',
             "split_valid + split_test: must be less than 1",
         ),
+        (
+            '[data]\ntrain = ["a"]\nsplit_valid = 0.5\nsplit_test = 0.5\n',
+            "must be less than 1, or no training data is left",
+        ),
+        ('[data]\nextra_train = ["a"]\n[data.world]\n', "extra_train: needs train"),
         ('[data]\ntrain = ["a"]\nsplit_valid = 0.1\nwhere = ["vie"]\n', 'where = ["vie"]: expected "column=value"'),
         (WORLD + "[data]\nsplit_valid = 0.1\n", "split_valid = 0.1: there is valid data already"),
         (WORLD + '[model.attention]\nscore = "dot"\ncoverage = true\n', 'coverage = true: needs score = "additive"'),
@@ -74,6 +79,14 @@ def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
         (WORLD + "[training]\nmetric = 3\n", "metric = 3: expected text in quotes"),
         (WORLD + "[model]\ncopying = true\n", "needs tokenizer.shared = true, one vocabulary for both sides"),
         (WORLD + '[training]\nrdrop = 1.0\n[model.attention]\nplacement = "hard"\n', "training.rdrop = 1: cannot be"),
+        (
+            WORLD + "[training]\nrdrop = 0.5\n[model]\ncopying = true\n[tokenizer]\nshared = true\n",
+            "training.rdrop = 0.5: cannot be combined with model.copying = true",
+        ),
+        (
+            '[data.world]\nname = "tastes"\ntrain = 10\nvalid = 6\ntest = 5\n',
+            "valid = 6, test = 5: each user has one item held out",
+        ),
         (WORLD + "[tokenizer]\nvocab_size = 4\n", "vocab_size = 4: must be at least 5 (4 are special tokens)"),
         ("[data\n", "not valid TOML"),
         ('[data]\ntrain = "a.tsv"\n', 'train = "a.tsv": expected a list'),

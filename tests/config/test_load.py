@@ -6,7 +6,7 @@ import contextlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from config.sections import RECIPES, WORLD, sections, subsection, write
@@ -123,6 +123,19 @@ def test_differences_name_the_setting_and_both_values(tmp_path: Path) -> None:
     assert differences(old, new) == ["model.attention.score: 'additive' -> 'general'", "training.epochs: 10 -> 3"]
 
 
+def test_differences_include_a_section_that_only_one_recipe_has(tmp_path: Path) -> None:
+    files = load_recipe(write(tmp_path, '[data]\ntrain = ["a.tsv"]\nvalid = ["b.tsv"]\n')).recipe
+    world = load_recipe(write(tmp_path, WORLD)).recipe
+    assert "data.world.train: None -> 20000" in differences(files, world)
+    assert "data.world.train: 20000 -> None" in differences(world, files)
+
+
+def test_every_user_of_a_world_of_tastes_may_have_an_item_held_out(tmp_path: Path) -> None:
+    users = '[data.world]\nname = "tastes"\ntrain = 10\nvalid = 5\ntest = 5\n'
+    recipe = load_recipe(write(tmp_path, users), ["task.kind=recommend", "model.preset=fism"]).recipe
+    assert recipe.data.world is not None
+
+
 def test_every_setting_has_a_description() -> None:
     missing = [
         f"{path}.{name}"
@@ -140,6 +153,7 @@ def test_sections_are_frozen() -> None:
         recipe.training.epochs = 3  # type: ignore[misc]
 
 
+@settings(deadline=None)
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_any_override_loads_or_is_refused(key: str, value: str) -> None:
     with contextlib.suppress(ConfigError):

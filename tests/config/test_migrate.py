@@ -102,3 +102,9 @@ def test_overrides_of_format_1_are_understood(
 ) -> None:
     recipe = load_recipe(write(tmp_path, WORLD), [override]).recipe
     assert getattr(getattr(recipe, section), key) == value
+
+
+@pytest.mark.parametrize("order", ["update-look-generate", "look-update-generate", "look-generate-update"])
+def test_a_step_order_of_format_1_keeps_its_order(order: str, tmp_path: Path) -> None:
+    recipe = load_recipe(write(tmp_path, WORLD), [f"model.decoder.order={order}"]).recipe
+    assert recipe.model.decoder.step_order == order.replace("look", "attend")

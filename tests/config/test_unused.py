@@ -43,7 +43,12 @@ def test_the_table_names_settings_that_exist() -> None:
         assert key in known[section].model_fields
 
 
-def test_presets_and_tasks_of_plugins_are_not_reported(tmp_path: Path) -> None:
+def test_settings_of_a_preset_are_not_reported(tmp_path: Path) -> None:
+    loaded = load_recipe(write(tmp_path, "[data.world]\n"))
+    assert unused_settings(loaded._replace(origins={("training", "negatives"): "preset"})) == []
+
+
+def test_tasks_of_plugins_are_not_reported(tmp_path: Path) -> None:
     heedful_package.register("task", "spell", object())
     try:
         path = write(tmp_path, '[task]\nkind = "spell"\n[data.world]\n[training]\nnegatives = 3\n')

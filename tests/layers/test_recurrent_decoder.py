@@ -11,7 +11,7 @@ import small_models
 from heedful.attention import NO_HOOKS, Additive
 from heedful.errors import ConfigError
 from heedful.layers.recurrent_decoder import RecurrentDecoder
-from heedful.layers.state import EncoderOutput
+from heedful.layers.state import EncoderOutput, step_loop
 from layers.loops import dot, gru, plus, scaled, sigmoid, softmax, tanh, times, weighted_sum
 
 STEPS, KEYS, WIDTH = 3, 4, 6
@@ -166,3 +166,13 @@ def test_coverage_makes_steps_sequential() -> None:
 def test_settings_that_contradict_the_step_order_are_refused() -> None:
     with pytest.raises((ConfigError, ValueError), match=r"needs decoder\.step_order"):
         make_decoder(step_order="conditional", input_feeding="context")
+
+
+@pytest.mark.parametrize("setting", ["residual", "layer_norm", "combine"])
+def test_settings_that_the_fused_operation_does_not_know_run_step_by_step(setting: str) -> None:
+    decoder = make_decoder(step_order="attend-update-generate", layers=2, **{setting: True}).float()
+    keys, keep = torch.randn(2, KEYS, WIDTH), torch.ones(2, KEYS, dtype=torch.bool)
+    state = decoder.initial_state(EncoderOutput(keys, keys, keep, (torch.randn(2, WIDTH),)))
+    ids = torch.tensor([IDS, IDS[::-1]])
+    expected = step_loop(decoder.decode, state, ids, NO_HOOKS).features
+    torch.testing.assert_close(decoder(state, ids, NO_HOOKS).features, expected)
