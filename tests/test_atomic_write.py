@@ -29,9 +29,14 @@ def test_a_file_is_replaced_and_no_draft_is_left(tmp_path: Path) -> None:
 def test_an_exception_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     write(path, "old")
-    with pytest.raises(ZeroDivisionError), atomic_write(path, TraceError) as draft:
-        draft.write_text("half")
-        raise ZeroDivisionError
+
+    def fail_halfway() -> None:
+        with atomic_write(path, TraceError) as draft:
+            draft.write_text("half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail_halfway()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
