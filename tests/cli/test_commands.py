@@ -150,7 +150,7 @@ def test_int8_warns_where_it_is_slower(
     warn_if_int8_is_slow(int8)
     output, errors = capsys.readouterr()
     assert output == ""
-    assert errors.startswith("warning: --int8 is slower than float32 here") is warned
+    assert errors.startswith("warning: --int8 is slower than float32 on this machine") is warned
     assert len(errors.splitlines()) == warned
 
 
