@@ -89,7 +89,9 @@ def test_bad_options_of_evaluate_are_refused_before_any_work(corpus: Path, train
         "evaluate", "-m", trained, *three
     )
     assert 'names no "tset" data; did you mean "test"?' in complaint("evaluate", "-m", trained, "--split", "tset")
-    assert "--gallery: only captioning models have one" in complaint("evaluate", "-m", trained, "--gallery", corpus / "g.html")
+    assert "--gallery: only captioning models have one" in complaint(
+        "evaluate", "-m", trained, "--gallery", corpus / "g.html"
+    )
     with patch("heedful.tasks.seq2seq.evaluate.evaluate_pairs") as work:
         assert 'did you mean "bleu"?' in complaint("evaluate", "-m", trained, "--metric", "blue")
         assert "no such model folder" in complaint("evaluate", "-m", trained, "--against", corpus / "none")
