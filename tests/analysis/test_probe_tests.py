@@ -66,6 +66,18 @@ class ToyProbe:
         return self.predict(self.weights[:, None])[:, 0]
 
 
+class ProbeOfTwoLengths(ToyProbe):
+    """Two decisions, the first over two positions, the second over three."""
+
+    @property
+    def weights(self) -> Tensor:
+        return torch.tensor([[[0.6, 0.4, 0.0]], [[0.5, 0.3, 0.2]]], dtype=torch.float64)
+
+    @property
+    def readable(self) -> Tensor:
+        return torch.tensor([[True, True, False], [True, True, True]])
+
+
 def test_divergences_have_their_published_values() -> None:
     p, q = (torch.tensor(x, dtype=torch.float64) for x in ([0.7, 0.2, 0.1], [0.1, 0.2, 0.7]))
     assert float(jsd(p, q)) == pytest.approx(0.25310161544280674, abs=1e-12)
@@ -104,11 +116,26 @@ def test_erasing_the_largest_weight_flips_the_decision() -> None:
     assert float(result.weight_difference) > 0
 
 
+def test_gradients_order_positions_by_their_size_not_their_sign() -> None:
+    """The second position opposes the decision most, so by gradient it is erased first, which flips nothing."""
+    opposed = torch.tensor([[1.0, 0.0], [0.0, 0.75], [0.0, 0.05]], dtype=torch.float64)
+    fractions = erasure(ToyProbe(opposed), Generator().manual_seed(1)).fraction_erased
+    assert float(fractions["gradient"]) == pytest.approx(2 / 3)
+    assert float(fractions["weight"]) == pytest.approx(1 / 3)
+    assert float(fractions["gradient_x_weight"]) == pytest.approx(1 / 3)
+
+
 def test_a_decision_that_never_flips_has_no_fraction() -> None:
     """With equal values, the outcome does not depend on the weights."""
     result = erasure(ToyProbe(EQUAL_VALUES), Generator().manual_seed(1))
     assert result.fraction_erased["weight"].isnan().all()
     assert result.largest_flips.tolist() == [False]
+
+
+def test_the_last_readable_weight_is_never_erased() -> None:
+    """Without any weight the toy's decision would flip, so a shorter decision must stop before the longer one."""
+    fractions = erasure(ProbeOfTwoLengths(EQUAL_VALUES), Generator().manual_seed(1)).fraction_erased
+    assert all(bool(fraction.isnan().all()) for fraction in fractions.values())
 
 
 def test_counterfactual_weights_are_found_if_the_outcome_does_not_depend_on_them() -> None:
