@@ -18,14 +18,14 @@ from fuzz.traces import trace_bomb_case, trace_case
 Generator = Callable[[Corpus, Random], Case]
 # Weights in cases per thousand; cheap kinds have more. `make fuzz` keeps 25 cases per second with them.
 GENERATORS: dict[str, tuple[float, Generator]] = {
-    "recipe": (330, recipe_case),
+    "recipe": (310, recipe_case),
     "trace": (300, trace_case),
     "model": (180, model_case),
-    "data": (90, data_case),
-    "decoding": (40, decoding_case),
-    "options": (40, option_case),
-    "picture": (16, picture_case),
-    "training": (3, training_case),
+    "data": (80, data_case),
+    "decoding": (45, decoding_case),
+    "options": (55, option_case),
+    "picture": (20, picture_case),
+    "training": (9, training_case),
     "trace-bomb": (0.3, trace_bomb_case),
     "data-bomb": (0.4, data_bomb_case),
     "picture-bomb": (0.3, picture_bomb_case),

@@ -14,6 +14,9 @@ LONGEST_MESSAGE = 20_000  # characters
 TERMINAL = ("check", "show", "measure", "evaluate", "recommend", "trace", "models", "world", "train")  # for people
 
 
+OWN_PROGRAMS = ("subprocess.Popen in metrics.meteor:",)  # Java, for METEOR, where it is installed
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The worker's reply, the files that the case created and changed, and what it left in the temporary folder."""
@@ -45,8 +48,10 @@ def _died(case: Case, outcome: Outcome) -> Failure | None:
     reply = outcome.reply
     if reply["killed"]:
         kind = {"time": "hang", "memory": "memory"}.get(reply["killed"], reply["killed"])
-        text = f"{kind} after {reply['seconds']:.1f} s, {reply['peak'] / 1e9:.1f} GB; {reply['native'][-500:]}"
-        return Failure(f"{kind} in {reply['frame']}", text)
+        place = f"of {case.argv[0]}" if kind == "hang" else f"in {reply['frame']}"
+        size = f"{reply['seconds']:.1f} s, {reply['peak'] / 1e9:.1f} GB"
+        text = f"{kind} in {reply['frame']} after {size}; {reply['native'][-500:]}"
+        return Failure(f"{kind} {place}", text)
     if reply["exception"]:
         return Failure(f"{reply['exception']} in {reply['frame']}", reply["traceback"])
     if "panicked" in reply["native"]:
@@ -59,12 +64,14 @@ def _excess(case: Case, outcome: Outcome) -> Failure | None:
     if reply["peak"] > MEMORY:
         return Failure(f"memory in {reply['frame'] or case.argv[:1]}", f"{reply['peak'] / 1e9:.2f} GB")
     if reply["cpu"] > SECONDS:
-        return Failure(f"hang in {case.argv[:1]}", f"{reply['cpu']:.1f} s")
+        return Failure(f"hang of {case.argv[0]}", f"{reply['cpu']:.1f} s")
     return None
 
 
 def _foreign_code(case: Case, outcome: Outcome) -> Failure | None:
     for event in outcome.reply["events"]:
+        if event.startswith(OWN_PROGRAMS):
+            continue
         if not event.startswith("opened"):
             return Failure(f"{event} ({case.argv[0]})", str(outcome.reply["stderr"]))
         if case.private:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import json
 import struct
+import tomllib
 import zipfile
 from random import Random
 from typing import Any
 
 import numpy as np
+import tomli_w
 
 from fuzz.case import LINK, OUTSIDE, Case
 from fuzz.corpus import Corpus
@@ -38,7 +40,7 @@ LINE = b"the cat sees a dog\n"
 def model_case(corpus: Corpus, rng: Random) -> Case:
     """Return a changed model folder and a command that uses it."""
     names = sorted(corpus.models)
-    model = rng.choice([name for name in names if name != "caption" or rng.random() < 0.4])
+    model = rng.choice([name for name in names if name != "caption" or rng.random() < 0.6])  # the slowest
     files = dict(corpus.models[model])
     for _ in range(rng.choice((1, 1, 1, 2))):
         name = rng.choice(sorted(files))
@@ -78,6 +80,8 @@ def mutate_file(name: str, data: bytes, rng: Random) -> bytes:
 
 
 def _mutate_format(name: str, data: bytes, rng: Random) -> bytes:
+    if name.endswith(".toml") and rng.random() < 0.3:
+        return _set_value(data, rng)
     if name.endswith(".toml"):
         return mutate_recipe(data, rng, rng.choice((1, 1, 2)))
     if name.endswith(".json"):
@@ -87,6 +91,45 @@ def _mutate_format(name: str, data: bytes, rng: Random) -> bytes:
     if name.endswith(".npz"):
         return mutate_npz(data, rng)
     return mutate_bytes(data, rng)
+
+
+def _set_value(data: bytes, rng: Random) -> bytes:
+    """Set one of the values of a recipe on which the size of the model, or what is loaded, depends."""
+    tree = tomllib.loads(data.decode("utf-8"))
+    path, values = rng.choice(SETTINGS)
+    *sections, key = path.split(".")
+    table = tree
+    for section in sections:
+        table = table.setdefault(section, {})
+    table[key] = rng.choice(values)
+    return tomli_w.dumps(tree).encode("utf-8")
+
+
+SIZES = (0, 1, 5, 20_000, 10**6, 10**8, 2**31, 10**12, 2**63 - 1)
+STRANGERS = (
+    "stranger:Net",
+    "stranger.evil:Net",
+    "timm:resnet18",
+    "torchvision:resnet18",
+    "os:system",
+    "efficientnet-lite4",
+)
+SETTINGS: tuple[tuple[str, tuple[Any, ...]], ...] = (
+    ("data.images.backbone", STRANGERS), ("data.images.weights", ("../../outside/secret.tsv", "/dev/zero")),
+    ("data.images.size", SIZES), ("data.images.tune_backbone", (True,)), ("data.max_source", SIZES),
+    ("model.encoder.hidden", SIZES), ("model.decoder.hidden", SIZES), ("model.embedding", SIZES),
+    ("model.encoder.layers", SIZES), ("model.decoder.layers", SIZES), ("model.attention.hidden", SIZES),
+    ("model.attention.window", SIZES), ("model.encoder.heads", SIZES), ("model.decoder.heads", SIZES),
+    ("model.encoder.feedforward", SIZES), ("model.encoder.max_positions", SIZES),
+    ("model.decoder.max_positions", SIZES), ("model.attention.max_source_positions", SIZES),
+    ("model.language_model.hidden", SIZES), ("model.language_model.layers", SIZES),
+    ("model.language_model.shortlist", SIZES), ("model.language_model.max_positions", SIZES),
+    ("decoding.beam", SIZES), ("decoding.max_length", SIZES), ("decoding.n_best", SIZES),
+    ("decoding.batch_size", SIZES),
+    ("decoding.method", ("sample", "beam", "greedy")), ("decoding.temperature", (0.0, 1e-300, 1e300, -1.0)),
+    ("training.init_from", ("../../outside/translate",)), ("training.teachers", (["../../outside/translate"],)),
+    ("data.test", (["../../outside/secret.tsv"],)), ("data.vectors", ("../../outside/secret.tsv",)),
+)  # fmt: skip
 
 
 def _mutate_json(name: str, tree: Any, rng: Random) -> Any:

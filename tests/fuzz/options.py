@@ -18,7 +18,7 @@ WORK_OPTIONS = ("--n", "--rounds", "--lines", "--seeds", "--jobs", "--limit", "-
                 "--users", "--per-user", "--max-words", "--min-words", "--budget", "--words", "--length",
                 "--valid", "--test",
                 "--genres", "--negatives")  # fmt: skip
-SMALL_NUMBERS = (-1, 0, 1, 2, 3, 5, -(2**63), "nan", "x", "", "1e3", "1.5")
+SMALL_NUMBERS = (-1, 0, 1, 2, 3, 5, 20, 30, 40, -(2**63), "nan", "x", "1.5")
 PLACES = ("m", "d.tsv", "g.links", "r.toml", "t.json", "photo.png", "none", "", "empty", "out", "m/model.json")
 WORDS = ("the cat sees", "user:1", "photo.png", "0-0 1-1", "bleu", "test", "valid", "uniform",
     "onehot:step=1,position=0",
@@ -30,6 +30,18 @@ DECODING_VERBS = (
     ("transduce", "transduce"),
     ("translate", "format-1"),
 )
+USUAL = {
+    "--data": ("d.tsv",), "--split": ("test", "valid", "train"), "--gold": ("g.links", "0-0 1-1"),
+    "--links": ("g.links",),
+    "--metric": ("bleu", "exact", "accuracy", "ndcg@10"), "--test": ("none", "erasure", "uniform"),
+    "--user": ("1", "2"),
+    "--items": ("id:1; id:2", "id:3"), "--explain": ("id:1",), "--view": ("arcs", "matrix", "alignment", "steps"),
+    "--detail": ("weights", "steps", "full"), "--on-too-long": ("cut", "skip", "error"),
+    "--target": ("le chat", "good"),
+    "--set": ("uniform", "onehot:step=0,position=0", "source:position=0,text=dog"),
+    "--link-method": ("naive", "shift", "shared"),
+    "--languages": ("en-fr", "fr-vi", "en-en"), "--order": ("any", "left"),
+}  # fmt: skip
 NUMERIC = ("N", "X", "K", "P")  # metavariables of numbers
 SKIPPED = ("compare", "bench")  # they train and measure for as long as they are told
 Parameter = tuple[tuple[str, ...], bool, str]
@@ -65,11 +77,11 @@ def option_case(corpus: Corpus, rng: Random) -> Case:
     name = rng.choice([command for command in sorted(known) if command not in SKIPPED or rng.random() < 0.05])
     argv = name.split()
     outputs: list[str] = []
-    model = rng.choice(sorted(corpus.models))
+    model = argv[0] if argv[0] in corpus.models and rng.random() < 0.8 else rng.choice(sorted(corpus.models))
     for names, flag, metavar in known[name]:
         if not names:
             argv += [_argument(name, rng) for _ in range(rng.choice((0, 1, 1, 1, 2)))]
-        elif names[-1] == "--help" or (rng.random() < 0.75 and not {"-o", "--n", "-m"} & set(names)):
+        elif names[-1] == "--help" or (rng.random() < 0.8 and not {"-o", "--n", "-m"} & set(names)):
             continue
         elif flag:
             argv.append(rng.choice(names))
@@ -122,8 +134,11 @@ def _value(names: tuple[str, ...], metavar: str, rng: Random) -> str:
         )
     if set(names) & set(WORK_OPTIONS):
         return str(rng.choice(SMALL_NUMBERS))
-    if metavar in NUMERIC and rng.random() < 0.85:
-        return str(odd_number(rng))
+    if metavar in NUMERIC and rng.random() < 0.9:
+        value = odd_number(rng) if rng.random() < 0.4 else rng.choice((0, 1, 2, 3, 0.5))
+        return str(int(value) if metavar in ("N", "K") and abs(value) < 2**70 and rng.random() < 0.9 else value)
+    if names[0] in USUAL and rng.random() < 0.7:
+        return rng.choice(USUAL[names[0]])
     return rng.choice((rng.choice(PLACES), rng.choice(WORDS), odd_string(rng)))
 
 

@@ -121,7 +121,7 @@ class Supervisor:
                     return {**reply, "frame": reply["frame"] or frame, "killed": ""}
                 code = self._forget(worker)
                 name = signal.Signals(-code).name if code < 0 else f"exit {code}"
-                return _dead(f"died: {name}", self._frames(0), time.monotonic() - start, peak)
+                return _dead(f"died: {name}", self._frames(0), 0.0, peak)
             memory = resident(worker.pid)
             peak = max(peak, memory)
             if memory > MEMORY and not frame:
@@ -133,7 +133,7 @@ class Supervisor:
             if reason:
                 frame = frame or self._frames(worker.pid)
                 self.stop()
-                return _dead(reason, frame, wall, peak)
+                return _dead(reason, frame, cpu, peak)
 
     def _frames(self, pid: int) -> str:
         """Return the innermost frame of heedful that the worker's last dump shows; with a pid, ask it for a dump."""

@@ -68,15 +68,15 @@ def _options(rng: Random) -> tuple[str, ...]:
 
 def mutate_trace(data: bytes, rng: Random) -> bytes:
     """Change the structure, the numbers or the bytes of a trace."""
-    choice = rng.random()
-    if choice < 0.15:
+    if rng.random() < 0.1:
         return mutate_bytes(data, rng, rng.choice((1, 1, 3)))
     tree: Any = json.loads(data)
-    if choice < 0.35:
+    choice = rng.random()
+    if choice < 0.45:
         _change_tensor(tree, rng)
-    if choice < 0.5:
+    if 0.25 < choice < 0.7:
         _change_words(tree, rng)
-    if choice > 0.3:
+    if choice > 0.6:
         tree = mutate_tree(tree, rng, rng.choice((1, 1, 2, 3)))
     return json.dumps(tree).encode("utf-8")
 

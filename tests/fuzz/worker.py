@@ -20,7 +20,6 @@ import traceback
 import warnings
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 HEAD = 3_000  # characters of an output that are reported
@@ -45,18 +44,18 @@ class Observer:
         elif event == "import" and str(arguments[0]).startswith("stranger"):
             self._add("imported a stranger's module")
         elif event in SUSPICIOUS:
-            self._add(event)
+            self._add(f"{event} in {innermost_frame(traceback.extract_stack())}")
 
     def _add(self, text: str) -> None:
         if text not in self.events:
             self.events.append(text)
 
 
-def innermost_frame(trace: TracebackType | None) -> str:
-    """Return the innermost frame of heedful in a traceback as `room.module:function`."""
+def innermost_frame(stack: traceback.StackSummary) -> str:
+    """Return the innermost frame of heedful in a stack as `room.module:function`."""
     names = [
         f"{Path(frame.filename).with_suffix('').as_posix().rpartition('/heedful/')[2].replace('/', '.')}:{frame.name}"
-        for frame in traceback.extract_tb(trace)
+        for frame in stack
         if "/heedful/" in frame.filename
     ]
     return names[-1] if names else "?"
@@ -107,7 +106,7 @@ def run(request: dict[str, Any], observer: Observer) -> dict[str, Any]:
         reply |= {
             "code": -1,
             "exception": qualified_name(error).removeprefix("builtins."),
-            "frame": innermost_frame(error.__traceback__),
+            "frame": innermost_frame(traceback.extract_tb(error.__traceback__)),
             "traceback": traceback.format_exc()[-HEAD:],
         }
     observer.outside = ""
