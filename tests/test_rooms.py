@@ -16,6 +16,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "heedful"
 ROOMS = (
     "errors",
     "optional",
+    "terminal_text",
     "atomic_write",
     "registry",
     "section",

@@ -10,13 +10,15 @@ import time
 from contextlib import suppress
 from types import FrameType
 
+MAX_MESSAGE = 10_000  # letters; an error may quote a line of any length
 FORCE_AFTER = 2.0  # seconds after the first Ctrl-C from which another one ends the process at once
 
 
 def main() -> None:
     """Run the program; an error that the user can correct is one message, without a traceback.
 
-    Exit status: 0 done, 1 some inputs failed, 2 an error that the user can correct, 130 interrupted.
+    Exit status: 0 done, 1 some inputs failed, 2 an error that the user can correct, 130 interrupted, 141 the program
+    that reads the output has ended.
     """
     # OpenMP threads that wait must sleep, not spin: on a busy machine, spinning makes training several times slower
     # (docs/lab-notebook.md). The variable has to be set before torch is imported.
@@ -25,12 +27,20 @@ def main() -> None:
         with suppress(ValueError):  # not the main thread
             signal.signal(signal.SIGINT, _InterruptOnce())
     gc.set_threshold(200_000, 20, 20)  # imports allocate so much that garbage collection takes a fifth of their time
-    from heedful.cli.app import app
-    from heedful.errors import HeedfulError, TrainingStopped
+    from heedful.cli.console import safe_streams
 
     for stream in (sys.stdout, sys.stderr):  # UTF-8 in every locale
         stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
+    with safe_streams():
+        _run()
+
+
+def _run() -> None:
+    from heedful.errors import HeedfulError, TrainingStopped
+
     try:
+        from heedful.cli.app import app
+
         app()
     except TrainingStopped as error:
         _exit(130, str(error))
@@ -69,5 +79,7 @@ class _InterruptOnce:
 
 
 def _exit(status: int, message: str) -> None:
+    if len(message) > MAX_MESSAGE:
+        message = f"{message[: MAX_MESSAGE // 2]} … {message[-MAX_MESSAGE // 2 :]}"
     print(message, file=sys.stderr)
     sys.exit(status)

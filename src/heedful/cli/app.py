@@ -23,12 +23,18 @@ from heedful.cli.trace import trace
 from heedful.cli.train import train
 from heedful.cli.world import worlds
 
+EXIT_STATUS = (
+    "Exit status: 0 done; 1 some inputs failed; 2 an error that you can correct; 130 interrupted; 141 the program that"
+    " reads the output has ended."
+)
+
 app = typer.Typer(
     name="heedful",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    epilog=EXIT_STATUS,
 )
 
 

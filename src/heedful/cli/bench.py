@@ -32,23 +32,22 @@ def bench(
     json: JsonReport = False,
 ) -> None:
     """Measure generation speed. Compares greedy and beam search, batches and single lines, float32 and int8."""
-    from rich.console import Console
-
     from heedful.analysis.bench import bench as run_bench
     from heedful.analysis.bench import load_lines
+    from heedful.cli.console import make_console
     from heedful.parallel import available_cpus
     from heedful.tasks.bundled import find_models
 
     folders = find_models(model or [], "translate")
     threads = threads or available_cpus()
-    log = Console(stderr=True, highlight=False).print
+    log = make_console(stderr=True).print
     texts = load_lines(folders[0], file, lines, log)
     rows = run_bench(folders, texts, rounds, threads, log)
     if json:
         report = {"threads": threads, "rounds": rounds, "modes": [row.to_dict() for row in rows]}
         print(json_format.dumps(report, ensure_ascii=False))
         return
-    console = Console(highlight=False)
+    console = make_console()
     console.print(f"{len(texts):,} lines, {threads} threads, {rounds} rounds; configurations alternate:")
     console.print(_table(rows))
 

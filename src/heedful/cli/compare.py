@@ -40,11 +40,10 @@ def compare(
     ],
 ) -> None:
     """Compare variants of a recipe. Trains each with the same budget and data order; reports quality and cost."""
-    from rich.console import Console
-
     from heedful.analysis.compare import compare as run_compare
     from heedful.analysis.compare_report import markdown
+    from heedful.cli.console import make_console
 
-    log = Console(stderr=True, highlight=False).print
+    log = make_console(stderr=True).print
     rows = run_compare(recipe, vary or [], seeds, budget, out, log, variant or [], jobs, baselines)
     print(markdown(rows), end="")

@@ -57,8 +57,7 @@ def evaluate(
 ) -> None:
     """Evaluate a model. Prints metrics with signatures, and breakdowns such as quality by source length."""
     options = parse_decoding(decoding)
-    from rich.console import Console
-
+    from heedful.cli.console import make_console
     from heedful.tasks.base import EvaluationRequest
     from heedful.tasks.bundled import find_models
     from heedful.tasks.model_folder import read_card
@@ -81,7 +80,7 @@ def evaluate(
     if json:
         print(json_format.dumps(report, ensure_ascii=False))
         return
-    console = Console(highlight=False)
+    console = make_console()
     console.print(f"{result.name}: {result.items:,} {result.unit}")
     _print_tables(console, result)
     if others:

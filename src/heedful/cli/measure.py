@@ -66,11 +66,10 @@ def measure(
             raise DataError("--links: needs --gold, the file to score against")
         _score_links(links, gold, gold_base, json)
         return
-    from rich.console import Console
-
     from heedful.analysis.faithfulness import DEFAULT_TESTS, TESTS, FaithfulnessOptions
     from heedful.analysis.measure import load_items
     from heedful.analysis.measure import measure as run_measure
+    from heedful.cli.console import make_console
     from heedful.tasks.bundled import find_models
     from heedful.tasks.model_folder import load_model
 
@@ -92,7 +91,7 @@ def measure(
     if json:
         print(json_format.dumps(report, ensure_ascii=False))
     else:
-        print_report(Console(highlight=False), report)
+        print_report(make_console(), report)
 
 
 def _log(text: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from heedful.cli.console import make_console
 from heedful.training.types import Callbacks, Report, noop
 
 if TYPE_CHECKING:
@@ -19,10 +20,9 @@ MIN_LINES = 100  # fewer lines get no bar
 @contextmanager
 def training_progress() -> Iterator[Callbacks]:
     """Yield callbacks that show a training run on the terminal."""
-    from rich.console import Console  # slow to import, and not needed for a few lines
-    from rich.progress import TextColumn
+    from rich.progress import TextColumn  # slow to import, and not needed for a few lines
 
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console = make_console(stderr=True, soft_wrap=True)
     loss_column = TextColumn("{task.fields[loss]}")
     with _make_bar(console, TextColumn("{task.description}"), loss_column) as progress:
         bar = progress.add_task("training", total=None, loss="", visible=False)
@@ -37,9 +37,9 @@ def training_progress() -> Iterator[Callbacks]:
         def on_validation(report: Report) -> None:
             console.print(_summary(report))
             for sample in report.samples[:1]:
-                console.print(f"    source     {sample.source}", style="dim", markup=False)
-                console.print(f"    reference  {sample.reference}", style="dim", markup=False)
-                console.print(f"    output     {sample.output}", style="dim", markup=False)
+                console.print(f"    source     {sample.source}", style="dim")
+                console.print(f"    reference  {sample.reference}", style="dim")
+                console.print(f"    output     {sample.output}", style="dim")
 
         @contextmanager
         def on_busy(description: str, total: int) -> Iterator[Callable[[int], None]]:
@@ -47,7 +47,7 @@ def training_progress() -> Iterator[Callbacks]:
             yield lambda count: progress.advance(other, count)
             progress.remove_task(other)
 
-        yield Callbacks(on_start, on_step, on_validation, lambda text: console.print(text, markup=False), on_busy)
+        yield Callbacks(on_start, on_step, on_validation, console.print, on_busy)
 
 
 @contextmanager
@@ -56,10 +56,9 @@ def lines_progress(total: int | None) -> Iterator[Callable[[int], None]]:
     if (total is not None and total < MIN_LINES) or not sys.stderr.isatty() or sys.stdout.isatty():
         yield noop
         return
-    from rich.console import Console
     from rich.progress import TextColumn
 
-    with _make_bar(Console(stderr=True), TextColumn("lines"), transient=True) as progress:
+    with _make_bar(make_console(stderr=True), TextColumn("lines"), transient=True) as progress:
         bar = progress.add_task("lines", total=total)
         yield lambda count: progress.advance(bar, count)
 

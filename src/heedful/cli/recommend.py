@@ -73,9 +73,9 @@ def _describe(user: str | None, history: Ints) -> str:
 
 def _print_table(loaded: LoadedRecommender, recommendations: list[Recommendation]) -> None:
     """Print a table; to a pipe one line per item: rank, title, score and reasons, separated by tabs."""
-    from rich.console import Console
     from rich.table import Table
 
+    from heedful.cli.console import make_console
     from heedful.models import Popularity
 
     popularity = isinstance(loaded.model, Popularity)
@@ -90,8 +90,8 @@ def _print_table(loaded: LoadedRecommender, recommendations: list[Recommendation
     columns = ("", "item", "users") if popularity else ("", "item", "score", "reasons (weight)")
     table = Table(*columns, box=None, pad_edge=False)
     for row in rows:
-        table.add_row(*(cell.replace("[", r"\[") for cell in row))
-    Console(highlight=False).print(table)
+        table.add_row(*row)
+    make_console().print(table)
 
 
 def _record(

@@ -82,12 +82,11 @@ def show(
 
 
 def _print_view(trace: Trace, view: View, options: ViewOptions) -> None:
-    from rich.console import Console
-
+    from heedful.cli.console import make_console
     from heedful.viz.base import TextStyle
 
     assert view.text is not None
-    console = Console(highlight=False)
+    console = make_console()
     style = TextStyle(console.width, "utf" in console.encoding.lower())
     console.print(view.text(trace, options, style), end="", soft_wrap=True)
 

@@ -9,6 +9,7 @@ import numpy as np
 from rich.text import Text
 
 from heedful.errors import TraceError
+from heedful.terminal_text import one_line
 from heedful.trace.schema import AttentionTable, Trace
 from heedful.viz.base import TextStyle, View, ViewOptions
 from heedful.viz.page import options_link, page_html
@@ -93,7 +94,7 @@ def alignment_text(trace: Trace, options: ViewOptions | None = None, style: Text
     """Return the matrix for a terminal, wide ones in several panels. Numbers are weights in hundredths."""
     options, style = options or ViewOptions(), style or TextStyle()
     table = trace.table(options.site, options.head, words=options.words, specials=options.specials)
-    rows, columns = table.rows, table.columns
+    rows, columns = (list(map(one_line, labels)) for labels in (table.rows, table.columns))
     label_width = min(max((len(row) for row in rows), default=0), MAX_LABEL_WIDTH)
     n_panels = -(-len(columns) // max(1, (style.width - label_width - 2) // CELL_WIDTH))
     per_panel = -(-len(columns) // n_panels)  # panels of about equal width

@@ -10,6 +10,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from heedful.errors import TraceError
+from heedful.terminal_text import one_line
 from heedful.trace.schema import Trace
 from heedful.viz.base import TextStyle, View, ViewOptions
 from heedful.viz.page import options_link, page_html
@@ -65,16 +66,16 @@ def history_text(trace: Trace, options: ViewOptions | None = None, style: TextSt
     style = style or TextStyle()
     explanations = explain_items(trace, options)
     shown = [item for explanation in explanations for item in explanation.history[:MAX_TERMINAL_BARS]]
-    name_width = min(max(12, style.width - 40), max((cell_len(item.name) for item in shown), default=0))
+    name_width = min(max(12, style.width - 40), max((cell_len(one_line(item.name)) for item in shown), default=0))
     weights = [abs(item.weight) for explanation in explanations for item in explanation.history]
     largest = max(weights, default=0.0) or 1.0
     text = Text()
     for explanation in explanations:
-        text.append(f"{explanation.item}\n", style="bold")
+        text.append(f"{one_line(explanation.item)}\n", style="bold")
         for item in explanation.history[:MAX_TERMINAL_BARS]:
             bar = ("█" if style.unicode else "#") * round(BAR_WIDTH * abs(item.weight) / largest)
             effect = "" if np.isnan(item.effect) else f"  {item.effect:+.3f}"
-            name = set_cell_size(item.name, name_width)
+            name = set_cell_size(one_line(item.name), name_width)
             text.append(f"  {name}  {item.weight:6.3f} {bar:<{BAR_WIDTH}}{effect}\n")
         n_more = explanation.n_hidden + max(0, len(explanation.history) - MAX_TERMINAL_BARS)
         if n_more:

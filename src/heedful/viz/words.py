@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 from rich.text import Text
 
+from heedful.terminal_text import one_line
 from heedful.trace.schema import Trace
 from heedful.viz.base import TextStyle, View, ViewOptions
 from heedful.viz.palette import COLORMAP, GOLD, INK, NOTE, PALE
@@ -34,9 +35,9 @@ def words_text(trace: Trace, options: ViewOptions | None = None, style: TextStyl
     options, style = options or ViewOptions(), style or TextStyle()
     weighted = weigh_words(trace, options)
     text = Text()
-    text.append(weighted.label, style="bold")
-    text.append(f"   ({'  '.join(f'{name} {p:.2f}' for name, p in weighted.labels)})\n\n")
-    words = [word + "*" * (index in weighted.gold) for index, word in enumerate(weighted.words)]
+    text.append(one_line(weighted.label), style="bold")
+    text.append(f"   ({'  '.join(f'{one_line(name)} {p:.2f}' for name, p in weighted.labels)})\n\n")
+    words = [one_line(word) + "*" * (index in weighted.gold) for index, word in enumerate(weighted.words)]
     widths = [max(MIN_WORD_WIDTH, cell_len(word)) for word in words]
     for line in wrap_words(widths, style.width):
         above, below = Text(), Text()
