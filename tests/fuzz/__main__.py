@@ -14,7 +14,7 @@ from fuzz.case import Case, decode_case, encode_case, write_files
 from fuzz.corpus import ROOT, Corpus, load_corpus
 from fuzz.generate import GENERATORS, make_case
 from fuzz.judge import judge
-from fuzz.minimize import minimize
+from fuzz.minimize import keep_failures, minimize
 from fuzz.supervisor import Supervisor
 
 REGRESSIONS = Path(__file__).with_name("regressions")
@@ -29,6 +29,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--restart", action="store_true", help="forget the progress of this seed")
     parser.add_argument("--write", action="store_true", help="write docs/fuzzing.md at the end")
     parser.add_argument("--failures", type=Path, help="write the list of failures to this file")
+    parser.add_argument("--keep", action="store_true", help="store one small case of each failure of this seed")
     parser.add_argument("--case", help="run one case: SEED:NUMBER, or a stored file")
     parser.add_argument("--minimize", action="store_true", help="with --case: make it small")
     parser.add_argument("--store", metavar="NAME", help="with --case: store it as a regression file")
@@ -69,6 +70,10 @@ def run_one(arguments: argparse.Namespace) -> int:
     return int(failure is not None)
 
 
+def log(text: str) -> None:
+    print(text, flush=True)
+
+
 def main() -> int:
     arguments = parse()
     if arguments.case:
@@ -80,7 +85,11 @@ def main() -> int:
     progress = Progress.load(path, arguments.seed)
     corpus = load_corpus()
     with Supervisor(corpus.models) as supervisor:
-        run_campaign(corpus, supervisor, progress, arguments.cases, path, lambda text: print(text, flush=True), kinds)
+        if arguments.keep:
+            REGRESSIONS.mkdir(exist_ok=True)
+            keep_failures(corpus, supervisor, progress, REGRESSIONS, log, kinds)
+            return 0
+        run_campaign(corpus, supervisor, progress, arguments.cases, path, log, kinds)
     if arguments.failures:
         arguments.failures.write_text(failure_list(progress), encoding="utf-8")
     if arguments.write:

@@ -87,6 +87,8 @@ def _ending(case: Case, outcome: Outcome) -> Failure | None:
         return Failure(f"traceback printed by {case.argv[:1]}", reply["stderr"])
     if reply["code"] and not reply["stderr"].strip():
         return Failure(f"exit code {reply['code']} without a message ({case.argv[:1]})", reply["stdout"])
+    if reply.get("bad_json"):
+        return Failure(f"--json of {case.argv[0]} is not JSON", f"{reply['bad_json']}\n{reply['stdout'][:1_000]}")
     if reply["code"] == 2 and len(re.findall(r"^(?:error|Error):", reply["stderr"], re.MULTILINE)) > 1:
         return Failure(f"several error messages ({case.argv[:1]})", reply["stderr"])
     return None

@@ -2,14 +2,49 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
-from fuzz.case import Case
+from fuzz.campaign import Progress
+from fuzz.case import Case, encode_case
+from fuzz.corpus import Corpus
+from fuzz.generate import make_case
 from fuzz.judge import judge
 from fuzz.supervisor import Supervisor
 
-BUDGET = 400  # runs
+BUDGET = 150  # runs
+SLOW = 2.0  # seconds of a run, above which a case stays as it is
+LARGEST = 60_000  # bytes of a stored case
+
+
+def keep_failures(
+    corpus: Corpus,
+    supervisor: Supervisor,
+    progress: Progress,
+    folder: Path,
+    log: Callable[[str], None],
+    kinds: tuple[str, ...],
+) -> None:
+    """Store one small case of each signature of a campaign, unless it is stored already or does not fail any more."""
+    for group in list(progress.failures.values()):
+        seed, _, number = group.cases[0].partition(":")
+        case = make_case(corpus, int(seed), int(number), kinds)
+        outcome = supervisor.run(case)
+        failure = judge(case, outcome)
+        if failure is None:
+            log(f"{case.name}: does not fail any more")
+            continue
+        path = folder / f"{re.sub(r'[^a-z0-9]+', '-', failure.signature.lower()).strip('-')}.json"
+        if path.exists():
+            continue
+        if outcome.reply["cpu"] < SLOW:
+            case = minimize(case, supervisor, failure.signature)
+        text = encode_case(case, corpus.models)
+        log(f"{case.name}: {path.name}, {len(text):,} bytes{'' if len(text) <= LARGEST else ': too large to store'}")
+        if len(text) <= LARGEST:
+            path.write_text(text, encoding="utf-8")
 
 
 def minimize(case: Case, supervisor: Supervisor, signature: str) -> Case:

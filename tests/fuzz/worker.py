@@ -118,6 +118,7 @@ def run(request: dict[str, Any], observer: Observer) -> dict[str, Any]:
         "stderr": texts[1][:HEAD],
         "sizes": [len(text) for text in texts],
         "controls": [_controls(text) for text in texts],
+        "bad_json": _bad_json(texts[0]) if "--json" in request["argv"] and reply["code"] == 0 else "",
         "events": observer.events,
         "warnings": [f"{w.category.__name__} at {_short(w.filename)}: {w.message}"[:300] for w in caught],
     }
@@ -131,6 +132,23 @@ def _text(stream: io.TextIOWrapper) -> str:
     stream.flush()
     assert isinstance(stream.buffer, io.BytesIO)
     return stream.buffer.getvalue().decode("utf-8", "replace")
+
+
+def _bad_json(text: str) -> str:
+    """Return why an output is not JSON, whole or line by line; NaN and infinity are not JSON."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is not JSON")
+
+    try:
+        json.loads(text, parse_constant=refuse)
+    except ValueError as error:
+        try:
+            for line in text.splitlines():
+                json.loads(line, parse_constant=refuse)
+        except ValueError:
+            return str(error)
+    return ""
 
 
 def _controls(text: str) -> str:
