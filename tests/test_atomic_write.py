@@ -101,6 +101,6 @@ def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["missing/t.json", "folder"])
 def test_what_cannot_be_written_is_said_with_its_path(tmp_path: Path, name: str) -> None:
     (tmp_path / "folder").mkdir()
-    with pytest.raises(TraceError, match=f"{name}: cannot be written: (No such file|is a folder)"):
+    with pytest.raises(TraceError, match=f"{name}: cannot be written: (No such file|Is a directory)"):
         write(tmp_path / name, "new")
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -32,7 +33,7 @@ def atomic_write(path: Path, error: type[HeedfulError], *, parents: bool = False
             return
         target = path.resolve()
         if target.is_dir():
-            raise IsADirectoryError(0, "is a folder")
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if parents:
             target.parent.mkdir(parents=True, exist_ok=True)
         temporary = create_temporary(target)
