@@ -150,7 +150,7 @@ def test_a_damaged_gzip_file_is_always_an_error(tmp_path: Path, config: DataConf
     flipped[len(intact) // 2 : len(intact) // 2 + 40] = b"\xff" * 40
     for content in (intact[: len(intact) // 2], bytes(flipped), b"plain text"):
         (tmp_path / "a.gz").write_bytes(content)
-        with pytest.raises(DataError, match=r"a.gz, after line \d+: cannot be read"):
+        with pytest.raises(DataError, match=r"a.gz(, after line \d+)?: cannot be read"):
             read_pairs(["a.gz"], tmp_path, config)
 
 

@@ -66,3 +66,11 @@ def test_the_cache_folder_follows_the_environment(tmp_path: Path, monkeypatch: p
     assert cache_folder() == tmp_path / "cache"
     monkeypatch.delenv("HEEDFUL_CACHE")
     assert "heedful" in str(cache_folder())
+
+
+def test_a_name_that_no_file_can_have_is_an_error(tmp_path: Path) -> None:
+    for find in (locate, locate_folder):
+        with pytest.raises(DataError, match="cannot be read: File name too long"):
+            find("n" * 300, tmp_path)
+        with pytest.raises(DataError, match="does not exist"):
+            find("n\0", tmp_path)

@@ -135,6 +135,29 @@ def test_a_time_that_is_not_a_number_is_an_error(tmp_path: Path) -> None:
         open_ratings(data(tmp_path, "0\t1\tnoon\n", time_column=3), tmp_path)
 
 
+@pytest.mark.parametrize("time", ["nan", "inf", "1e999"])
+def test_a_time_that_is_not_finite_is_an_error(tmp_path: Path, time: str) -> None:
+    config = data(tmp_path, f"a\tx\t1\na\ty\t{time}\n", time_column=3)
+    with pytest.raises(DataError, match=f"train.tsv, line 2: the time in column 3 is not a number: '{time}'"):
+        open_ratings(config, tmp_path)
+
+
+def test_lines_that_are_no_text_or_no_csv_are_bad_lines(tmp_path: Path) -> None:
+    lines = [*(b"u,%d" % n for n in range(4)), b"a\rb,c", b"u," + b"9" * 200_000, b"\xff,1", b"n\0,7"]
+    (tmp_path / "a.csv").write_bytes(b"\n".join(lines))
+    config = DataConfig.model_validate({"train": ["a.csv"], "ratings": {}, "on_error": "skip"})
+    (warning,) = open_ratings(config, tmp_path).warnings
+    for text in ("3 bad line", "line 5: not CSV: new-line", "line 6: not CSV: field larger", "line 7: not UTF-8"):
+        assert text in warning
+    with pytest.raises(DataError, match=r"a.csv, line 5: not CSV"):
+        open_ratings(config.model_copy(update={"on_error": "error"}), tmp_path)
+
+
+def test_a_condition_with_an_absurd_column_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="give the number of a column"):
+        open_ratings(data(tmp_path, NCF, where=["9" * 5_000 + "=1"]), tmp_path)
+
+
 @pytest.mark.parametrize(
     ("negatives", "message"),
     [

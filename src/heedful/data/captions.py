@@ -12,10 +12,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from heedful.data.lines import read_lines
+from heedful.data.lines import EXCERPT_LENGTH, read_lines, read_text
 from heedful.errors import DataError, nearest
 
 KARPATHY_SPLITS = {
@@ -26,6 +26,7 @@ KARPATHY_SPLITS = {
     "dev": "valid",
     "test": "test",
 }
+MAX_JSON_BYTES = 256_000_000  # of a JSON file, which is parsed as a whole; the largest of COCO have 150 MB
 WORD = re.compile(r"'?\w+(?:[-'’]\w+)*")
 
 
@@ -65,6 +66,10 @@ def read_captions(path: Path) -> CaptionFile:
 def _group(captions: Mapping[str, Iterable[str]], path: Path) -> list[CaptionedImage]:
     if not captions:
         raise DataError(f"{path}: contains no captions")
+    for name in captions:
+        parts = PurePath(name).parts
+        if not parts or ".." in parts or PurePath(name).is_absolute() or "\0" in name:
+            raise DataError(f"{path}: image {name[:EXCERPT_LENGTH]!r}: expected a file within the folder of images")
     return [CaptionedImage(image, tuple(texts)) for image, texts in captions.items()]
 
 
@@ -86,36 +91,65 @@ def _read_jsonl(path: Path) -> Iterator[tuple[str, str]]:
         try:
             record = json.loads(line)
             captions = record["captions"] if "captions" in record else [record["caption"]]
-            pairs = [(str(record["image"]), str(caption).strip()) for caption in captions]
-        except (ValueError, KeyError, TypeError):
-            raise DataError(f'{path}, line {number}: expected {{"image": name, "captions": [...]}}') from None
+            pairs = [(_text(record["image"]), _text(caption).strip()) for caption in _list(captions)]
+        except MALFORMED as error:
+            reason = f": {error}" if isinstance(error, _MalformedError) else ""
+            raise DataError(f'{path}, line {number}: expected {{"image": name, "captions": [...]}}{reason}') from None
         yield from pairs
 
 
 def _read_json(path: Path) -> CaptionFile:
+    text = read_text(path, MAX_JSON_BYTES)
     try:
-        tree: Any = json.loads("\n".join(read_lines(path)))
-        images = tree["images"]
+        tree: Any = json.loads(text)
+        images = _list(tree["images"])
         if "annotations" in tree:
             return CaptionFile(_parse_coco(tree, path), {})
-        captions = {str(image["filename"]): [str(s["raw"]).strip() for s in image["sentences"]] for image in images}
+        captions = {
+            _text(image["filename"]): [_text(sentence["raw"]).strip() for sentence in _list(image["sentences"])]
+            for image in images
+        }
         splits = {
-            str(image["filename"]): KARPATHY_SPLITS[image["split"]]
+            image["filename"]: KARPATHY_SPLITS[image["split"]]
             for image in images
             if image.get("split") in KARPATHY_SPLITS
         }
         return CaptionFile(_group(captions, path), splits)
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path}: neither Karpathy's nor COCO's JSON: {error!r}") from None
+    except KeyError as error:
+        raise DataError(f"{path}: neither Karpathy's nor COCO's JSON: no field {error}") from None
+    except MALFORMED as error:
+        raise DataError(f"{path}: neither Karpathy's nor COCO's JSON: {error}") from None
+
+
+class _MalformedError(ValueError):
+    """A value of JSON that has another type than a caption file has there."""
+
+
+MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # what a wrong tree of JSON raises
+
+
+def _text(value: object) -> str:
+    """Return a text of a caption file; other values and half surrogate pairs are malformed."""
+    if not isinstance(value, str):
+        raise _MalformedError(f"expected text, found {json.dumps(value)[:EXCERPT_LENGTH]}")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise _MalformedError(f"{value[:EXCERPT_LENGTH]!r} has half a surrogate pair, which is not valid Unicode")
+    return value
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise _MalformedError(f"expected a list, found {json.dumps(value)[:EXCERPT_LENGTH]}")
+    return value
 
 
 def _parse_coco(tree: Mapping[str, Any], path: Path) -> list[CaptionedImage]:
-    names = {image["id"]: str(image["file_name"]) for image in tree["images"]}
+    names = {image["id"]: _text(image["file_name"]) for image in tree["images"]}
     captions: dict[str, list[str]] = {}
-    for annotation in tree["annotations"]:
+    for annotation in _list(tree["annotations"]):
         if annotation["image_id"] not in names:
             raise DataError(f"{path}: an annotation names image {annotation['image_id']}, which is not in the file")
-        captions.setdefault(names[annotation["image_id"]], []).append(str(annotation["caption"]).strip())
+        captions.setdefault(names[annotation["image_id"]], []).append(_text(annotation["caption"]).strip())
     return _group(captions, path)
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import hashlib
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import BinaryIO, Literal, NamedTuple, cast
 
 from heedful.errors import DataError
 
 MAX_BAD_LINES = 5  # bad lines that a summary lists
+MAX_LINE_BYTES = 1_000_000  # longer lines are bad lines; they would exhaust memory, or take minutes to tokenize
+READ_ERRORS = (OSError, EOFError, zlib.error)  # the last two: a truncated or invalid gzip file
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 EXCERPT_LENGTH = 60  # characters of a bad line that an error quotes
+MAX_DIGITS = 9  # of the number of a column
 HASH_BUCKETS = 20_000  # the fractions of a split are rounded to multiples of 1 / 20,000
 
 
@@ -53,35 +58,98 @@ class BadLines:
 
 def require_file(path: Path) -> None:
     """Raise a DataError if `path` is a folder or does not exist."""
-    if path.is_dir():
-        raise DataError(f"{path} is a folder; expected a text file")
-    if not path.exists():
-        raise DataError(f"{path}: there is no such file")
+    try:
+        if path.is_dir():
+            raise DataError(f"{path} is a folder; expected a text file")
+        if not path.exists():
+            raise DataError(f"{path}: there is no such file")
+    except OSError as error:  # a name that is too long, a folder that may not be searched
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
 def iter_lines(path: Path) -> Iterator[str | BadLine]:
-    """Yield the lines of a text file without line ends; a line that is not UTF-8 is yielded as a BadLine."""
+    """Yield the lines of a text file, plain or gzipped, as `decode_lines` does."""
     number = 0
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            for number, raw in enumerate(file, 1):
-                try:
-                    text = raw.decode("utf-8").rstrip("\r\n")
-                except UnicodeDecodeError as error:
-                    yield BadLine(path, number, f"not UTF-8 (byte {error.start} of the line)")
-                    continue
-                yield text.removeprefix("\ufeff") if number == 1 else text  # byte-order mark
-    except (OSError, EOFError, zlib.error) as error:  # also a truncated or invalid gzip file
-        raise DataError(f"{path}, after line {number}: cannot be read: {error}") from None
+        with _open(path) as file:
+            for line in decode_lines(file, path):
+                number += 1
+                yield line
+    except READ_ERRORS as error:
+        raise _read_error(f"{path}, after line {number}" if number else str(path), error) from None
+
+
+def read_text(path: Path, max_bytes: int) -> str:
+    """Return the text of a file, plain or gzipped, of at most `max_bytes` when it is expanded."""
+    require_file(path)
+    try:
+        with _open(path) as file:
+            raw = file.read(max_bytes + 1)
+    except READ_ERRORS as error:
+        raise _read_error(str(path), error) from None
+    if len(raw) > max_bytes:
+        raise DataError(f"{path}: longer than {max_bytes:,} bytes")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: {_encoding_problem(raw, 1, error)}") from None
+
+
+def _open(path: Path) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
+
+
+def _read_error(place: str, error: Exception) -> DataError:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+    return DataError(f"{place}: cannot be read: {reason}")
+
+
+def decode_lines(file: BinaryIO, path: Path) -> Iterator[str | BadLine]:
+    """Yield the lines of a binary stream without line ends; `path` is its name in messages.
+
+    A line that is not UTF-8, or longer than `MAX_LINE_BYTES`, is yielded as a BadLine. At most that many bytes are in
+    memory, whatever a compressed file expands to.
+    """
+    number = 0
+    while raw := file.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        if len(raw) > MAX_LINE_BYTES and not raw.endswith(b"\n"):
+            yield BadLine(path, number, f"longer than {MAX_LINE_BYTES:,} bytes")
+            while raw and not raw.endswith(b"\n"):
+                raw = file.readline(MAX_LINE_BYTES)
+            continue
+        try:
+            text = raw.decode("utf-8").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            yield BadLine(path, number, _encoding_problem(raw, number, error))
+            continue
+        yield text.removeprefix("\ufeff") if number == 1 else text  # byte-order mark
+
+
+def _encoding_problem(raw: bytes, number: int, error: UnicodeDecodeError) -> str:
+    if number == 1 and raw.startswith(UTF16_MARKS):
+        return "UTF-16, not UTF-8; save the file as UTF-8"
+    return f"not UTF-8 (byte {error.start} of the line)"
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a text file without line ends; a line that is not UTF-8 raises a DataError."""
+    """Yield the lines of a text file without line ends; a bad line raises a DataError."""
     require_file(path)
     for line in iter_lines(path):
         if isinstance(line, BadLine):
             raise DataError(str(line))
         yield line
+
+
+def parse_column(text: str) -> int | None:
+    """Return the number of a column, counted from 1, or None if the text is not one.
+
+    >>> parse_column(" 3"), parse_column("0"), parse_column("title")
+    (3, None, None)
+    """
+    digits = text.strip()
+    is_number = digits.isascii() and digits.isdigit() and len(digits) <= MAX_DIGITS
+    return int(digits) or None if is_number else None
 
 
 def assign_split(text: str, valid: float, test: float) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from heedful.config import DataConfig, WorldConfig
-from heedful.data.lines import EXCERPT_LENGTH, BadLine, BadLines, assign_split, iter_lines
+from heedful.data.lines import EXCERPT_LENGTH, BadLine, BadLines, assign_split, iter_lines, parse_column
 from heedful.data.paths import locate
 from heedful.data.worlds import moods, phrases
 from heedful.errors import DataError
@@ -101,7 +101,7 @@ class PairFiles:
                 with path.open("rb") as file:
                     digest.update(hashlib.file_digest(file, "sha256").digest())
             except OSError as error:
-                raise DataError(f"{path}: cannot be read: {error}") from None
+                raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
         digest.update(self.extra.fingerprint().encode() if self.extra else b"")
         return digest.hexdigest()
 
@@ -178,11 +178,12 @@ def _read_tsv(paths: Sequence[Path], data: DataConfig) -> Iterator[Row]:
     (path,) = paths
     conditions: list[tuple[int, str]] = []
     for name, value in _parse_conditions(data):
-        if not name.isascii() or not name.isdigit() or int(name) < 1:
+        column = parse_column(name)
+        if column is None:
             raise DataError(
                 f'data.where = "{name}={value}": {path} is a TSV file; give the number of a column, counted from 1'
             )
-        conditions.append((int(name) - 1, value))
+        conditions.append((column - 1, value))
     source, target = (column - 1 for column in data.columns)
     n_columns = 1 + max(source, target, *(column for column, _ in conditions))
     expected = "source, tab, target" if (source, target, n_columns) == (0, 1, 2) else f"at least {n_columns} columns"

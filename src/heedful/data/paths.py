@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
@@ -53,25 +54,33 @@ def resolve(name: str, base: Path) -> Path:
 def locate(name: str, base: Path) -> Path:
     """Return the path of an existing file that a recipe names; the error for a missing file suggests similar names."""
     path = resolve(name, base)
-    if path.is_file():
-        return path
-    if path.is_dir():
-        raise DataError(f"{path} is a folder; expected a data file")
+    try:
+        if path.is_file():
+            return path
+        if path.is_dir():
+            raise DataError(f"{path} is a folder; expected a data file")
+    except OSError as error:  # a name that is too long, a folder that may not be searched
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
     raise _missing(path, name)
 
 
 def locate_folder(name: str, base: Path) -> Path:
     """Return the path of an existing folder that a recipe names."""
     path = resolve(name, base)
-    if path.is_dir():
-        return path
-    if path.is_file():
-        raise DataError(f"{path} is a file; expected a folder")
+    try:
+        if path.is_dir():
+            return path
+        if path.is_file():
+            raise DataError(f"{path} is a file; expected a folder")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
     raise _missing(path, name)
 
 
 def _missing(path: Path, name: str) -> DataError:
-    siblings = sorted(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else []
+    siblings: list[str] = []
+    with suppress(OSError):
+        siblings = sorted(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else []
     hint = f"; {nearest(path.name, siblings)}" if siblings else f"; neither does the folder {path.parent}"
     for prefix, (variable, _) in PREFIXES.items():
         if name.startswith(prefix):

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ import numpy as np
 from heedful.config import DataConfig, RatingsConfig, WorldConfig
 from heedful.data.catalog import Catalog
 from heedful.data.histories import Histories, Ints
-from heedful.data.lines import EXCERPT_LENGTH, BadLine, BadLines, read_lines
+from heedful.data.lines import EXCERPT_LENGTH, BadLine, BadLines, iter_lines, parse_column, require_file
 from heedful.data.paths import locate
 from heedful.data.rng import seeded_rng
 from heedful.data.worlds.tastes import draw_tastes
@@ -75,12 +76,15 @@ class _Row(NamedTuple):
     path: Path
     line: int
     cells: list[str]
+    problem: str = ""  # why the line could not be split
 
     def error(self, reason: str) -> _BadRowError:
         return _BadRowError(BadLine(self.path, self.line, reason))
 
     def cell(self, column: int, content: str) -> str:
         """Return the text of a column, counted from 1; `content` says in errors what it should contain."""
+        if self.problem:
+            raise self.error(self.problem)
         text = self.cells[column - 1].strip() if len(self.cells) >= column else ""
         if not text:
             raise self.error(f"no {content} in column {column}: {' | '.join(self.cells)[:EXCERPT_LENGTH]!r}")
@@ -89,9 +93,12 @@ class _Row(NamedTuple):
     def time(self, column: int) -> float:
         text = self.cell(column, "time")
         try:
-            return float(text)
+            time = float(text)
         except ValueError:
-            raise self.error(f"the time in column {column} is not a number: {text!r}") from None
+            time = math.nan
+        if not math.isfinite(time):  # NaN has no place in an order
+            raise self.error(f"the time in column {column} is not a number: {text[:EXCERPT_LENGTH]!r}")
+        return time
 
 
 class _BadRowError(DataError):
@@ -163,11 +170,21 @@ def world_ratings(world: WorldConfig) -> Ratings:
 
 
 def _read_rows(path: Path, separator: str = "", header: bool = False) -> Iterator[_Row]:
-    """Yield the cells of every non-blank line after the header."""
+    """Yield the cells of every non-blank line after the header; a bad line has no cells."""
     separator = separator or ("," if ".csv" in path.suffixes else "\t")
-    for number, line in enumerate(read_lines(path), 1):
-        if line and not line.isspace() and (number > 1 or not header):
-            yield _Row(path, number, next(csv.reader([line])) if separator == "," else line.split(separator))
+    require_file(path)
+    for number, line in enumerate(iter_lines(path), 1):
+        if isinstance(line, BadLine):
+            yield _Row(path, number, [], line.reason)
+        elif line and not line.isspace() and (number > 1 or not header):
+            yield _split_csv(path, number, line) if separator == "," else _Row(path, number, line.split(separator))
+
+
+def _split_csv(path: Path, number: int, line: str) -> _Row:
+    try:
+        return _Row(path, number, next(csv.reader([line])))
+    except csv.Error as error:  # a carriage return within the line, or a cell of more than 131,072 characters
+        return _Row(path, number, [], f"not CSV: {error}")
 
 
 def _read_interactions(
@@ -203,9 +220,10 @@ def _read_interactions(
 
 def _parse_condition(text: str, path: Path) -> tuple[int, str]:
     name, _, value = text.partition("=")
-    if not name.strip().isdecimal() or int(name) < 1:
+    column = parse_column(name)
+    if column is None:
         raise DataError(f'data.where = "{text}": give the number of a column of {path}, counted from 1')
-    return int(name), value
+    return column, value
 
 
 def _read_held_out(paths: Sequence[Path], users: _Numbering, items: _Numbering) -> HeldOut:
@@ -227,7 +245,7 @@ def _read_held_out(paths: Sequence[Path], users: _Numbering, items: _Numbering) 
 
 def _read_negatives(path: Path, users: _Numbering, items: _Numbering) -> Iterator[tuple[tuple[int, int], Ints]]:
     for row in _read_rows(path):
-        pair = USER_AND_ITEM.fullmatch(row.cells[0].strip())
+        pair = USER_AND_ITEM.fullmatch(row.cell(1, "(user,item)"))
         negatives = [items.number(cell.strip()) for cell in row.cells[1:] if cell.strip()]
         if pair is None or not negatives:
             raise row.error("expected (user,item), tab, and the items it is ranked among")
@@ -264,6 +282,8 @@ def _read_titles(path: Path, settings: RatingsConfig, items: _Numbering) -> dict
     id_column, title_column = settings.title_columns
     titles = {}
     for row in _read_rows(path, settings.separator):
+        if row.problem:
+            raise row.error(row.problem)
         if len(row.cells) >= max(id_column, title_column) and row.cells[id_column - 1].strip() in items.numbers:
             titles[row.cells[id_column - 1].strip()] = " ".join(row.cells[title_column - 1].split())
     return titles

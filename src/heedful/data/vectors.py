@@ -12,6 +12,7 @@ import numpy.typing as npt
 from heedful.data.lines import EXCERPT_LENGTH, read_lines
 from heedful.errors import DataError
 
+MAX_DIGITS = 18  # of a number in fastText's header
 Vector = npt.NDArray[np.float32]
 
 
@@ -32,7 +33,7 @@ def read_vectors(path: Path, words: Set[str]) -> WordVectors:
     width = 0
     for number, line in enumerate(read_lines(path), 1):
         cells = line.rstrip(" ").split(" ")
-        if number == 1 and len(cells) == 2 and all(cell.isdecimal() for cell in cells):
+        if number == 1 and len(cells) == 2 and all(cell.isdecimal() and len(cell) <= MAX_DIGITS for cell in cells):
             width = int(cells[1])  # fastText's header: number of words, width
             continue
         if not width:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import io
+import os
 import struct
+import warnings
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from heedful.data.images.files import ImageFile, load_image, resize_square
+from fresh_python import run_python
+from heedful.data.images.files import MAX_IMAGE_BYTES, ImageFile, load_image, resize_square
 from heedful.errors import DataError
 
 
@@ -50,7 +54,19 @@ def _webp(path: Path) -> None:
     two_colored_image().save(path, "WEBP")
 
 
-@pytest.mark.parametrize("save", [_cmyk, _sixteen_bits, _animated, _transparent, _palette, _tiny, _webp])
+def _big_endian(path: Path) -> None:
+    Image.new("I;16B", (40, 30), 300).save(path, "TIFF")
+
+
+def _floats(path: Path) -> None:
+    pixels = np.full((30, 40), np.inf, dtype=np.float32)
+    pixels[0, 0] = np.nan
+    Image.fromarray(pixels).save(path, "TIFF")
+
+
+@pytest.mark.parametrize(
+    "save", [_cmyk, _sixteen_bits, _animated, _transparent, _palette, _tiny, _webp, _big_endian, _floats]
+)
 def test_every_mode_becomes_rgb(save: Callable[[Path], None], tmp_path: Path) -> None:
     save(tmp_path / "x")
     image = load_image(tmp_path / "x")
@@ -75,11 +91,11 @@ def test_the_first_frame_of_an_animation_is_used(tmp_path: Path) -> None:
     assert np.asarray(load_image(tmp_path / "x.gif"))[2, 2, 0] > 200
 
 
-def _huge_header() -> bytes:
+def _png_header(width: int, height: int) -> bytes:
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-    head = struct.pack(">IIBBBBB", 50_000, 50_000, 8, 2, 0, 0, 0)
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", b"") + chunk(b"IEND", b"")
 
 
@@ -92,7 +108,8 @@ def _truncated() -> bytes:
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("huge.png", _huge_header(), "50,000 x 50,000 pixels are too many"),
+        ("huge.png", _png_header(50_000, 50_000), "too many pixels .at most 80,000,000."),  # Pillow's own limit
+        ("large.png", _png_header(8_900, 9_000), "8,900 x 9,000 pixels are too many"),
         ("cut.jpg", _truncated(), "damaged or truncated"),
         ("text.jpg", b"this is not an image\n", "not an image in a known format"),
         ("empty.jpg", b"", "not an image in a known format"),
@@ -103,6 +120,67 @@ def test_a_bad_file_is_an_error_with_its_name(name: str, data: bytes, message: s
     with pytest.raises(DataError, match=message) as error:
         load_image(tmp_path / name)
     assert name in str(error.value)
+
+
+def test_random_damage_is_harmless_or_a_data_error(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    for suffix in ("PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM"):
+        buffer = io.BytesIO()
+        two_colored_image().save(buffer, suffix)
+        for _ in range(60):
+            damaged = bytearray(buffer.getvalue())
+            for position in rng.integers(len(damaged), size=4):
+                damaged[position] = int(rng.integers(256))
+            (tmp_path / "x").write_bytes(bytes(damaged[: rng.integers(1, 2 * len(damaged))]))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # Pillow's, about damaged metadata
+                with suppress(DataError):
+                    assert load_image(tmp_path / "x").mode == "RGB"
+
+
+def test_pillows_own_limit_is_left_as_it_is(tmp_path: Path) -> None:
+    """It was set to None, for the whole process."""
+    two_colored_image().save(tmp_path / "a.png")
+    before = Image.MAX_IMAGE_PIXELS
+    load_image(tmp_path / "a.png")
+    assert Image.MAX_IMAGE_PIXELS == before is not None
+
+
+def test_a_large_image_takes_memory_for_its_pixels_only(tmp_path: Path) -> None:
+    """A file of 300 kB took 2.1 GB: 80 million pixels of 16 bits, converted by way of floats as a whole."""
+    code = (
+        "import resource, sys, pathlib\n"
+        "from heedful.data.images.files import load_image\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "load_image(pathlib.Path(sys.argv[1]))\n"
+        "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)\n"
+    )
+    pixels = 4_000 * 5_000
+    for mode in ("I;16", "RGBA"):
+        Image.new(mode, (4_000, 5_000)).save(tmp_path / "x.png")
+        done = run_python(code, str(tmp_path / "x.png"))
+        assert int(done.stdout) < 12 * pixels, done.stderr
+
+
+def test_formats_that_run_other_programs_are_not_opened(tmp_path: Path) -> None:
+    two_colored_image().save(tmp_path / "x.png", "EPS")
+    with pytest.raises(DataError, match=r"x.png: not an image in a known format .BMP, GIF"):
+        load_image(tmp_path / "x.png")
+
+
+def test_what_is_not_a_regular_file_is_an_error(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.png")
+    with (tmp_path / "large.png").open("wb") as file:
+        file.truncate(MAX_IMAGE_BYTES + 1)
+    for name, message in (
+        ("pipe.png", "not a regular file"),
+        ("large.png", "500,000,001 bytes are too many"),
+        ("n\0.png", "embedded null"),
+        ("n" * 300, "File name too long"),
+    ):
+        for use in (load_image, lambda path: ImageFile(path).content_hash()):
+            with pytest.raises(DataError, match=message):
+                use(tmp_path / name)
 
 
 def test_urls_and_folders_are_an_error(tmp_path: Path) -> None:

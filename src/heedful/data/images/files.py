@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-import warnings
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 MAX_PIXELS = 80_000_000  # larger images raise an error before they are decoded
+MAX_IMAGE_BYTES = 500_000_000  # of an image file
+STRIP_PIXELS = 1_000_000  # converted at a time
+IMAGE_FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")  # others run programs (EPS) or are rare
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 
 
@@ -42,10 +45,10 @@ class ImageFile:
         return self.path.name
 
     def content_hash(self) -> str:
+        _check_file(self.path)
         try:
-            return hashlib.sha256(self.path.read_bytes()).hexdigest()
-        except FileNotFoundError:
-            raise DataError(f"{self.path}: there is no such image") from None
+            with self.path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise DataError(f"{self.path}: cannot be read: {error.strerror}") from None
 
@@ -89,48 +92,106 @@ class SceneImage:
 
 
 def load_image(source: Path | BinaryIO, name: str = "") -> Image:
-    """Return an upright RGB image; the first frame of an animation."""
+    """Return an upright RGB image; the first frame of an animation.
+
+    Its size is checked in the header, before it is decoded. No state of Pillow is changed: other code of the process
+    may use it at the same time, with limits of its own.
+    """
     try:
-        from PIL import Image, ImageOps, UnidentifiedImageError
+        from PIL import Image, UnidentifiedImageError
     except ImportError:
         raise DataError("images need Pillow: pip install 'heedful[caption]'") from None
     name = name or str(source)
-    if isinstance(source, Path) and "://" in str(source).replace(":/", "://", 1) and not source.exists():
-        raise DataError(f"{name}: URLs are not downloaded; give a file")
+    if isinstance(source, Path):
+        _check_file(source)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow's warning about large images; MAX_PIXELS limits them below
-            Image.MAX_IMAGE_PIXELS = None
-            with Image.open(source) as image:
-                width, height = image.size
-                if width * height > MAX_PIXELS:
-                    raise DataError(
-                        f"{name}: {width:,} x {height:,} pixels are too many (at most {MAX_PIXELS:,}); resize the image"
-                    )
-                image.seek(0)
-                return _to_rgb(ImageOps.exif_transpose(image))
+        with Image.open(source, formats=IMAGE_FORMATS) as image:
+            _check_size(image.size, name)
+            image.seek(0)
+            return _to_rgb(_turn_upright(image, name), name)
     except DataError:
         raise
-    except FileNotFoundError:
-        raise DataError(f"{name}: there is no such file") from None
-    except IsADirectoryError:
-        raise DataError(f"{name} is a folder; give image files") from None
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):  # a warning, if warnings are errors
+        raise DataError(f"{name}: too many pixels (at most {MAX_PIXELS:,}); resize the image") from None
     except UnidentifiedImageError:
-        raise DataError(f"{name}: not an image in a known format") from None
-    except (OSError, SyntaxError, ValueError, EOFError) as error:
-        raise DataError(f"{name}: damaged or truncated: {error}") from None
+        formats = ", ".join(IMAGE_FORMATS)
+        raise DataError(f"{name}: not an image in a known format ({formats})") from None
+    except MemoryError:
+        raise
+    except Exception as error:  # Pillow's decoders raise anything for a damaged file: struct.error, IndexError, ...
+        raise DataError(f"{name}: damaged or truncated: {_reason(error)}") from None
 
 
-def _to_rgb(image: Image) -> Image:
-    """Return an 8-bit RGB image; transparent pixels become white."""
-    from PIL import Image
+def _reason(error: Exception) -> str:
+    return str(error).split("\n", 1)[0] or type(error).__name__
+
+
+def _check_file(path: Path) -> None:
+    """Raise DataError if the path is not a regular file of a reasonable size."""
+    if "://" in str(path).replace(":/", "://", 1) and not path.exists():
+        raise DataError(f"{path}: URLs are not downloaded; give a file")
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        raise DataError(f"{path}: there is no such file") from None
+    except (OSError, ValueError) as error:  # no permission, a name that is too long, or one with NUL
+        raise DataError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if stat.S_ISDIR(status.st_mode):
+        raise DataError(f"{path} is a folder; give image files")
+    if not stat.S_ISREG(status.st_mode):
+        raise DataError(f"{path}: not a regular file; an image can be piped to stdin")
+    if status.st_size > MAX_IMAGE_BYTES:
+        raise DataError(f"{path}: {status.st_size:,} bytes are too many for an image (at most {MAX_IMAGE_BYTES:,})")
+
+
+def _check_size(size: tuple[int, int], name: str) -> None:
+    width, height = size
+    if width * height > MAX_PIXELS:
+        raise DataError(
+            f"{name}: {width:,} x {height:,} pixels are too many (at most {MAX_PIXELS:,}); resize the image"
+        )
+    if width < 1 or height < 1:
+        raise DataError(f"{name}: the image is empty ({width} x {height} pixels)")
+
+
+def _turn_upright(image: Image, name: str) -> Image:
+    """Rotate an image as its EXIF data says."""
+    from PIL import ImageOps
 
     image.load()
-    if image.mode.startswith("I;16") or image.mode == "I":
-        values = np.asarray(image, dtype=np.float32)
-        maximum = 65535.0 if values.max() > 255 else 255.0
-        return Image.fromarray((values / maximum * 255).clip(0, 255).astype(np.uint8)).convert("RGB")
-    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+    try:
+        ImageOps.exif_transpose(image, in_place=True)
+    except Exception as error:
+        raise DataError(f"{name}: its EXIF data is damaged: {_reason(error)}") from None
+    return image
+
+
+def _to_rgb(image: Image, name: str) -> Image:
+    """Return an 8-bit RGB image; transparent pixels become white. Rows are converted in strips, to save memory."""
+    from PIL import Image
+
+    try:
+        if image.mode.startswith("I;16") and image.mode != "I;16":  # other byte orders have few operations
+            image = image.convert("I")
+        wide = image.mode in ("I", "I;16") and image.getextrema()[1] > 255  # type: ignore[operator]
+        maximum = 65535.0 if wide else 255.0
+        result = Image.new("RGB", image.size)
+        rows = max(1, STRIP_PIXELS // image.width)
+        for top in range(0, image.height, rows):
+            strip = image.crop((0, top, image.width, min(top + rows, image.height)))
+            result.paste(_strip_to_rgb(strip, maximum), (0, top))
+    except (ValueError, TypeError, KeyError) as error:
+        raise DataError(f"{name}: images of mode {image.mode} cannot be converted to RGB: {error}") from None
+    return result
+
+
+def _strip_to_rgb(image: Image, maximum: float) -> Image:
+    from PIL import Image
+
+    if image.mode in ("I", "I;16", "F"):
+        values = np.nan_to_num(np.asarray(image, dtype=np.float32)).clip(0, maximum)
+        return Image.fromarray((values / maximum * 255).astype(np.uint8)).convert("RGB")
+    if image.mode in ("RGBA", "RGBa", "LA", "La", "PA") or "transparency" in image.info:
         foreground = image.convert("RGBA")
         background = Image.new("RGBA", foreground.size, "white")
         return Image.alpha_composite(background, foreground).convert("RGB")
