@@ -14,6 +14,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
+import heedful
+
 TESTS = Path(__file__).parent.parent
 ROOT = TESTS.parent
 FOLDER = ROOT / "build" / "fuzz" / "corpus"
@@ -95,7 +97,9 @@ class Corpus:
 @cache
 def load_corpus() -> Corpus:
     """Return the corpus; it is built if it is not there."""
-    key = hashlib.sha256(repr((VERSION, RECIPES, INPUTS, TRACE_OPTIONS)).encode()).hexdigest()[:12]
+    source = Path(heedful.__file__).parent
+    formats = [(source / name).read_bytes() for name in ("tasks/model_folder.py", "trace/schema/trace.py")]
+    key = hashlib.sha256(repr((VERSION, RECIPES, INPUTS, TRACE_OPTIONS, formats)).encode()).hexdigest()[:12]
     folder = FOLDER / key
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_suffix(".lock")):
