@@ -1,4 +1,8 @@
-"""Backbones of one's own, as plug-ins: `toy_backbones:Patches` and `toy_backbones:TrainablePatches` in a recipe."""
+"""Backbones of one's own: `toy-patches` and `toy-trainable`, as an installed plugin registers them.
+
+The folder `toy_backbones-1.0.dist-info` beside this file has the entry points, so that every process that can import
+the tests knows the names.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +61,7 @@ valid = 6
 test = 6
 pixels = 48
 [data.images]
-backbone = "toy_backbones:Patches"
+backbone = "toy-patches"
 [model]
 preset = "{preset}"
 embedding = 12

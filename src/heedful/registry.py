@@ -1,4 +1,4 @@
-"""The registry of scores, normalizers, placements, metrics, views and tasks by name, built-in or added by users.
+"""The registry of names: scores, normalizers, placements, backbones, metrics, views and tasks, built in or added.
 
 Built-in names come from the modules and tables that define them and are listed nowhere else. Users add their own from
 Python,
@@ -61,6 +61,7 @@ KINDS: Mapping[str, Modules | Table] = {
     "score": Modules("attention.scores", "SCORE"),
     "normalizer": Modules("attention.normalizers", "NORMALIZER"),
     "placement": Modules("attention.placements", "PLACEMENT"),
+    "backbone": Table("data.images.names", "BACKBONES"),
     "metric": Table("metrics.table", "METRICS"),
     "view": Table("viz.views", "VIEWS"),
     "task": Table("tasks.registry", "TASKS"),
@@ -71,7 +72,8 @@ _registered: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
 def register(kind: str, name: str, obj: Any) -> None:
     """Make `obj` available under a name, in recipes and on the command line.
 
-    `kind` is "score", "normalizer", "placement", "metric", "view" or "task". Built-in names cannot be replaced.
+    `kind` is "score", "normalizer", "placement", "backbone", "metric", "view" or "task". Built-in names cannot be
+    replaced.
     """
     _check(kind, name, f'heedful.register("{kind}", "{name}", ...)')
     _registered[kind][name] = obj

@@ -7,6 +7,11 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
+# Upper bounds far above any model that was ever useful: without them, one mistyped number asks for all the memory.
+Width = Annotated[int, Field(gt=0, le=65_536)]
+Layers = Annotated[int, Field(gt=0, le=256)]
+Positions = Annotated[int, Field(gt=0, le=1_000_000)]  # of a table, in tokens
+Count = Annotated[int, Field(gt=0, le=1_000_000_000)]  # of anything that is counted, not allocated
 
 
 class Section(BaseModel):

@@ -32,7 +32,7 @@ def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LoadedCaptioner:
     model = build_seq2seq(recipe.model, 192, len(words))
     for parameter in model.parameters():
         torch.nn.init.uniform_(parameter, -0.4, 0.4)
-    backbone_info = BackboneInfo.of(open_backbone("toy_backbones:Patches"))
+    backbone_info = BackboneInfo.of(open_backbone("toy-patches"))
     save_model(tmp_path / "m", recipe, CaptionAssets(words, backbone_info), model, {})
     return load_model(tmp_path / "m")
 

@@ -150,3 +150,49 @@ def test_problems_are_grouped_by_source_and_section() -> None:
 def test_the_nearest_name_ignores_case() -> None:
     assert nearest("Dot", ["additive", "dot"]) == 'did you mean "dot"? known: additive, dot'
     assert nearest("", []) == "known: "
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[" + ".".join(["a"] * 3000) + "]\n", "nested too deeply"),
+        ("[data]\nx = " + "[" * 5000, "not valid TOML"),
+        ("[data]\nin_memory = " + "9" * 5000, "not valid TOML"),
+        (WORLD + "pixels = 0x" + "f" * 5000, "pixels = a number of too many digits"),
+        (WORLD + f'[model]\npreset = "{"x" * 5000}"\n', f'preset = "{"x" * 199}…: no such preset'),
+        ("#" * 1_000_001, "larger than 1,000,000 bytes, so not a recipe"),
+    ],
+    ids=["sections", "lists", "digits", "hexadecimal", "text", "file"],
+)
+def test_absurd_recipes_have_short_errors(tmp_path: Path, text: str, expected: str) -> None:
+    error = message(write(tmp_path, text))
+    assert expected in error
+    assert len(error) < 2_000
+
+
+def test_an_override_of_a_deep_setting_is_an_error(tmp_path: Path) -> None:
+    path = write(tmp_path, WORLD)
+    assert "expected section.key=value" in message(path, f"data.train.{'a.' * 3000}a=1")
+    assert "max_steps = " in message(path, f"training.max_steps={'9' * 5000}")
+
+
+@pytest.mark.parametrize(
+    ("setting", "limit"),
+    [
+        ("decoding.beam", 1_000),
+        ("decoding.n_best", 1_000),
+        ("decoding.max_length", 10_000),
+        ("decoding.batch_size", 10_000),
+        ("model.encoder.hidden", 65_536),
+        ("model.encoder.layers", 256),
+        ("model.decoder.max_positions", 1_000_000),
+        ("data.world.pixels", 2_048),
+    ],
+)
+def test_sizes_have_an_upper_bound(tmp_path: Path, setting: str, limit: int) -> None:
+    path, name = write(tmp_path, WORLD), setting.rpartition(".")[2]
+    load_recipe(path, [f"{setting}={limit}"])
+    assert f"{name} = {limit + 1}: must be at most {limit}" in message(path, f"{setting}={limit + 1}")
+    if setting.startswith("decoding."):
+        with pytest.raises(ConfigError, match=f"{name} = 10000000: must be at most {limit}"):
+            decoding_options({name: 10_000_000})

@@ -213,7 +213,7 @@ def test_another_backbone_is_refused(model: Path, image: Path, tmp_path: Path) -
     fields = json.loads((copy / "backbone.json").read_text())
     (copy / "backbone.json").write_text(json.dumps({**fields, "fingerprint": "other"}))
     error = complaint("caption", image, "-m", copy)
-    assert "was trained with other weights, or another version, of toy_backbones:Patches" in error
+    assert "was trained with other weights, or another version, of toy-patches" in error
     (copy / "backbone.json").write_text("{}")
     assert "backbone.json: damaged" in complaint("caption", image, "-m", copy)
 

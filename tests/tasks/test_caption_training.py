@@ -27,7 +27,7 @@ from small_captioners import build_captioner, make_batch, save_scene
 
 pytestmark = pytest.mark.usefixtures("as_users_run")
 WORLD = '[data.world]\nname = "scenes"\ntrain = 24\nvalid = 6\ntest = 6\npixels = 48\n'
-TRAINABLE = toy_backbones.caption_recipe(n_images=6).replace("toy_backbones:Patches", "toy_backbones:TrainablePatches")
+TRAINABLE = toy_backbones.caption_recipe(n_images=6).replace("toy-patches", "toy-trainable")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -98,8 +98,8 @@ def test_a_backbone_is_trained_with_its_captioner(tmp_path: Path) -> None:
     both = ("evaluate", "-m", tmp_path / "frozen", "-m", tmp_path / "tuned")
     assert "have different backbones and cannot form an ensemble" in complaint(*both)
     train = ("train", recipe, "--out", tmp_path / "x")
-    error = complaint(*train, tune[0], "data.images.backbone=toy_backbones:Patches")
-    assert "toy_backbones:Patches cannot be trained" in error
+    error = complaint(*train, tune[0], "data.images.backbone=toy-patches")
+    assert "toy-patches cannot be trained" in error
     assert "frozen has a different shape" in complaint(*train, *tune, "model.decoder.hidden=10")
 
 

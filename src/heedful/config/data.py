@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, model_validator
 
-from heedful.section import Fraction, Section
+from heedful.section import Count, Fraction, Positions, Section
 from heedful.tasks.caption.config import ImagesConfig, check_images
 from heedful.tasks.language_model.config import ReadingConfig
 from heedful.tasks.recommend.config import RatingsConfig, check_ratings
@@ -19,19 +19,21 @@ class WorldConfig(Section):
 
     name: Literal["phrases", "scenes", "moods", "tastes"] = Field("phrases", description="name of the generated world")
     languages: str = Field("en-fr", description="phrases: source and target language, two of en, fr, vi")
-    train: PositiveInt = Field(20_000, description="training examples (tastes: users)")
-    valid: PositiveInt = Field(500, description="validation examples")
-    test: PositiveInt = Field(500, description="test examples")
-    seed: int = Field(1, description="random seed of the world")
-    min_words: PositiveInt = Field(3, description="phrases, moods: minimum source length, in words (moods: at least 5)")
-    max_words: PositiveInt = Field(14, description="phrases, moods: maximum source length, in words")
+    train: int = Field(20_000, gt=0, le=10_000_000, description="training examples (tastes: users)")
+    valid: int = Field(500, gt=0, le=10_000_000, description="validation examples")
+    test: int = Field(500, gt=0, le=10_000_000, description="test examples")
+    seed: int = Field(1, ge=-(2**63), lt=2**63, description="random seed of the world")
+    min_words: int = Field(
+        3, gt=0, le=1_000, description="phrases, moods: minimum source length, in words (moods: at least 5)"
+    )
+    max_words: int = Field(14, gt=0, le=1_000, description="phrases, moods: maximum source length, in words")
     classes: int = Field(2, ge=2, le=3, description="moods: number of labels; 3: with neutral")
-    pixels: PositiveInt = Field(112, description="scenes: side of an image, in pixels")
+    pixels: int = Field(112, gt=0, le=2_048, description="scenes: side of an image, in pixels")
     order: Literal["any", "left"] = Field(
         "any", description="scenes: object that a caption begins with; left: the leftmost"
     )
-    items: PositiveInt = Field(300, description="tastes: number of items")
-    genres: PositiveInt = Field(12, description="tastes: number of genres")
+    items: int = Field(300, gt=0, le=1_000_000, description="tastes: number of items")
+    genres: int = Field(12, gt=0, le=1_000, description="tastes: number of genres")
 
     @model_validator(mode="after")
     def _check_held_out(self) -> Self:
@@ -54,7 +56,7 @@ class DataConfig(Section):
     valid: Files = Field((), description="validation data, like train")
     test: Files = Field((), description="test data, like train")
     extra_train: Files = Field((), description="extra training files, excluded from the splits")
-    columns: Annotated[tuple[PositiveInt, PositiveInt], Field(strict=False)] = Field(
+    columns: Annotated[tuple[Count, Count], Field(strict=False)] = Field(
         (1, 2), description="TSV: columns of source and target, counted from 1"
     )
     fields: Annotated[tuple[str, str], Field(strict=False)] = Field(
@@ -69,11 +71,11 @@ class DataConfig(Section):
         "source", description="side that is hashed; equal texts of that side stay in one split"
     )
     on_error: Literal["error", "skip"] = Field("error", description="what to do with a malformed line")
-    max_source: PositiveInt = Field(500, description="maximum source length, in tokens")
-    max_target: PositiveInt = Field(500, description="maximum target length, in tokens")
+    max_source: Positions = Field(500, description="maximum source length, in tokens")
+    max_target: Positions = Field(500, description="maximum target length, in tokens")
     on_too_long: Literal["error", "skip", "cut"] = Field("error", description="what to do with longer pairs")
     in_memory: int = Field(
-        200_000, ge=0, description="number of pairs kept in memory; a larger corpus is cached on disk"
+        200_000, ge=0, le=1_000_000_000, description="number of pairs kept in memory; a larger corpus is cached on disk"
     )
     vectors: str = Field("", description="classify: file of word vectors (GloVe text, fastText .vec)")
 
@@ -110,8 +112,8 @@ class TokenizerConfig(Section):
     target_kind: Literal["same", "word", "character", "bpe", "unigram"] = Field(
         "same", description="tokenizer of the target side"
     )
-    vocab_size: PositiveInt = Field(10_000, description="maximum vocabulary size of each side")
-    min_count: PositiveInt = Field(
+    vocab_size: int = Field(10_000, gt=0, le=10_000_000, description="maximum vocabulary size of each side")
+    min_count: Count = Field(
         1,
         description="minimum count of a word or character, others become <unk>; bpe: minimum count of a merged pair",
     )

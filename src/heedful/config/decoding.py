@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
 from heedful.section import Section
+
+MAX_BEAM, MAX_LENGTH, MAX_BATCH = 1_000, 10_000, 10_000  # memory and time of a search grow with each of them
 
 
 class DecodingOptions(Section):
@@ -18,7 +20,7 @@ class DecodingOptions(Section):
     """
 
     method: Literal["greedy", "beam", "sample"] = Field("greedy", description="search method")
-    beam: PositiveInt = Field(5, description="beam: number of hypotheses kept per sentence")
+    beam: int = Field(5, gt=0, le=MAX_BEAM, description="beam: number of hypotheses kept per sentence, at most 1,000")
     length_penalty: float = Field(
         1.0, ge=0.0, description="beam: exponent of the length penalty; 0 disables it (Wu 2016, eq. 14)"
     )
@@ -26,18 +28,20 @@ class DecodingOptions(Section):
         0.0, ge=0.0, description="beam: weight of the coverage penalty; 0 disables it (Wu 2016, eq. 14)"
     )
     exact: bool = Field(False, description="beam: stop only when no live hypothesis can still enter the result; slower")
-    n_best: PositiveInt = Field(1, description="beam, sample: number of outputs per input")
+    n_best: int = Field(1, gt=0, le=MAX_BEAM, description="beam, sample: number of outputs per input, at most 1,000")
     temperature: float = Field(1.0, gt=0.0, description="sample: below 1 sharpens the distribution, above flattens it")
-    top_k: int = Field(0, ge=0, description="sample: draw from the k most likely tokens; 0: from all")
+    top_k: int = Field(0, ge=0, le=1_000_000_000, description="sample: draw from the k most likely tokens; 0: from all")
     top_p: float = Field(
         1.0, gt=0.0, le=1.0, description="sample: draw from the most likely tokens with this total probability"
     )
-    seed: int = Field(1, description="sample: random seed")
-    max_length: PositiveInt = Field(100, description="maximum output length, in tokens")
+    seed: int = Field(1, ge=-(2**63), lt=2**63, description="sample: random seed")
+    max_length: int = Field(
+        100, gt=0, le=MAX_LENGTH, description="maximum output length, in tokens; itself at most 10,000"
+    )
     replace_unknown: bool = Field(
         False, description="replace <unk> by the source word with the largest attention weight (Luong 2015b)"
     )
-    batch_size: PositiveInt = Field(64, description="sentences per batch")
+    batch_size: int = Field(64, gt=0, le=MAX_BATCH, description="sentences per batch, at most 10,000")
 
     def override(self, options: DecodingOptions) -> DecodingOptions:
         """Return these options with the ones explicitly set in `options` replaced.

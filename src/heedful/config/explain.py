@@ -12,6 +12,7 @@ from heedful.config.schema import Recipe
 from heedful.errors import Problem, nearest
 
 Keys = tuple[str, ...]
+MAX_SHOWN = 200  # characters of a value
 LIMITS = {  # error type -> key of the limit in the error's context, and the words for it
     "greater_than": ("gt", "more than"),
     "greater_than_equal": ("ge", "at least"),
@@ -66,9 +67,13 @@ def _describe(keys: Keys, error: Any) -> str:
 
 
 def _to_toml(value: Any) -> str:
+    """Return a value as the recipe has it, a long one only by its beginning."""
     if isinstance(value, bool):
         return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    if isinstance(value, int) and abs(value) >= 10**MAX_SHOWN:
+        return "a number of too many digits"  # which Python refuses to write in decimals
+    text = f'"{value}"' if isinstance(value, str) else str(value)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 
 def _section_class(keys: Keys) -> type[BaseModel]:

@@ -17,6 +17,8 @@ from heedful.config.schema import Recipe
 from heedful.errors import ConfigError, Problem, nearest
 
 Keys = tuple[str, ...]  # path of a setting, such as ("model", "encoder", "layers")
+MAX_BYTES = 1_000_000  # of a recipe; the largest of the package has 3 kB
+MAX_DEPTH = 8  # of sections in sections; the schema has 3
 
 
 class LoadedRecipe(NamedTuple):
@@ -68,7 +70,14 @@ def decoding_options(values: Mapping[str, Any], source: str = "the decoding opti
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # editors on Windows may add a byte-order mark
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+        if len(raw) > MAX_BYTES:
+            raise ConfigError([Problem(str(path), "", f"larger than {MAX_BYTES:,} bytes, so not a recipe")])
+        tree = tomllib.loads(raw.decode("utf-8-sig"))  # editors on Windows may add a byte-order mark
+        if _is_deeper(tree, MAX_DEPTH):
+            raise RecursionError
+        return tree
     except FileNotFoundError:
         folder = path.parent if path.parent.is_dir() else Path()
         recipes = sorted(p.name for p in folder.glob("*.toml"))
@@ -78,7 +87,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
         problem = "this is a folder; a recipe is a TOML file"
     except UnicodeDecodeError as error:
         problem = f"not UTF-8 text (byte {error.start})"
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # not only of TOML: numbers of thousands of digits
         problem = f"not valid TOML: {error}"
     except RecursionError:
         problem = "not valid TOML: nested too deeply"
@@ -87,11 +96,19 @@ def _read_toml(path: Path) -> dict[str, Any]:
     raise ConfigError([Problem(str(path), "", problem)])
 
 
+def _is_deeper(tree: Mapping[str, Any], limit: int) -> bool:
+    """Return whether sections are nested deeper than `limit`; without recursion."""
+    level = [tree]
+    for _ in range(limit):
+        level = [value for section in level for value in section.values() if isinstance(value, dict)]
+    return bool(level)
+
+
 def _apply_override(text: str, tree: dict[str, Any], override_texts: dict[Keys, str], problems: list[Problem]) -> None:
     """Set one `section.key=value` in the tree; add a problem if it cannot be set."""
     name, equals, value = text.partition("=")
     keys = tuple(name.strip().split("."))
-    if not equals or len(keys) < 2 or not all(keys):
+    if not equals or not 2 <= len(keys) <= MAX_DEPTH or not all(keys):
         problems.append(Problem(f'override "{text}"', "", "expected section.key=value"))
         return
     keys = migrate_key(keys)
@@ -109,7 +126,7 @@ def _parse_value(text: str) -> Any:
     """Parse a TOML value; anything else is a string, so that `score=dot` needs no quotes."""
     try:
         parsed = tomllib.loads(f"value = {text}")
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return text
     return parsed["value"] if set(parsed) == {"value"} else text
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, model_validator
 
 from heedful.config.choice import Choice
 from heedful.config.presets import PRESETS
-from heedful.section import Fraction, Section
+from heedful.section import Fraction, Layers, Positions, Section, Width
 from heedful.tasks.classify import config as classify
 from heedful.tasks.classify.config import ClassifierConfig
 from heedful.tasks.language_model import config as language_model
@@ -30,18 +30,18 @@ class AttentionConfig(Section):
     score: ScoreName = Field("additive", description="score of a query and a key")
     normalizer: NormalizerName = Field("softmax", description="from scores to weights")
     placement: PlacementName = Field("global", description="source positions that may be attended to")
-    hidden: PositiveInt = Field(128, description="additive, concat, *-relu: width of the hidden layer")
-    heads: int = Field(0, ge=0, description="number of heads; 0: one head without projections")
+    hidden: Width = Field(128, description="additive, concat, *-relu: width of the hidden layer")
+    heads: int = Field(0, ge=0, le=65_536, description="number of heads; 0: one head without projections")
     bias: bool = Field(False, description="additive: add a bias inside the tanh, as in OpenNMT-py")
     coverage: bool = Field(False, description="additive: add the coverage vector to the score (See 2017)")
     read_end: bool = Field(True, description="attend to the source's end token")
     dropout: Fraction = Field(0.0, description="dropout on the weights")
     beta: float = Field(0.5, gt=0.0, le=1.0, description="smoothed-softmax: exponent of the denominator; 1 is softmax")
-    window: PositiveInt = Field(10, description="local: positions on each side of the center (D, Luong 2015)")
+    window: Positions = Field(10, description="local: positions on each side of the center (D, Luong 2015)")
     renormalize: bool = Field(False, description="local-p: renormalize the weights to sum to 1")
     hard_training: HardModeName = Field("sample", description="hard: how a position is chosen in training")
     hard_inference: HardModeName = Field("expectation", description="hard: how a position is chosen at inference")
-    max_source_positions: PositiveInt = Field(64, description="location: maximum source length, in tokens")
+    max_source_positions: Positions = Field(64, description="location: maximum source length, in tokens")
     on_too_long: Literal["error", "ignore"] = Field("error", description="location: what to do with longer sources")
 
     @model_validator(mode="after")
@@ -61,13 +61,13 @@ class LayersConfig(Section):
     """Settings that encoders and decoders share."""
 
     kind: str
-    layers: PositiveInt = Field(1, description="number of layers")
-    hidden: PositiveInt = Field(128, description="width")
+    layers: Layers = Field(1, description="number of layers")
+    hidden: Width = Field(128, description="width")
     residual: bool = Field(False, description="recurrent: residual connections around all layers but the first")
     layer_norm: bool = Field(False, description="recurrent: layer norm after each layer")
-    kernel_size: PositiveInt = Field(3, description="conv: kernel size (encoder: an odd number)")
-    heads: PositiveInt = Field(4, description="transformer: attention heads")
-    feedforward: PositiveInt = Field(512, description="transformer: width of the feed-forward layers")
+    kernel_size: Width = Field(3, description="conv: kernel size (encoder: an odd number)")
+    heads: Width = Field(4, description="transformer: attention heads")
+    feedforward: Width = Field(512, description="transformer: width of the feed-forward layers")
     inner_dropout: float = Field(
         1.0,
         ge=0.0,
@@ -79,7 +79,7 @@ class LayersConfig(Section):
     positions: Literal["sinusoidal", "learned"] = Field(
         "sinusoidal", description="conv, transformer: position encoding"
     )
-    max_positions: PositiveInt = Field(512, description="number of learned positions (encoder: or regions)")
+    max_positions: Positions = Field(512, description="number of learned positions (encoder: or regions)")
 
 
 class EncoderConfig(LayersConfig):
@@ -88,7 +88,7 @@ class EncoderConfig(LayersConfig):
     kind: Literal["rnn", "gru", "lstm", "lstmn", "conv", "transformer", "embedding", "regions"] = Field(
         "gru", description="architecture; regions: image features"
     )
-    hidden: PositiveInt = Field(128, description="width (recurrent: of each direction)")
+    hidden: Width = Field(128, description="width (recurrent: of each direction)")
     read_end: bool = Field(True, description="encode the source's end token")
     dropout: Fraction = Field(0.0, description="dropout on the encoder's output")
     bidirectional: bool = Field(True, description="recurrent: one network in each direction")
@@ -103,7 +103,7 @@ class DecoderConfig(LayersConfig):
     """The decoder of the target."""
 
     kind: Literal["rnn", "gru", "lstm", "conv", "transformer", "abs"] = Field("gru", description="architecture")
-    layers: PositiveInt = Field(1, description="number of layers; the top one is the attention query")
+    layers: Layers = Field(1, description="number of layers; the top one is the attention query")
     source: Literal["attention", "init", "every-step"] = Field(
         "attention", description="how the source reaches the decoder: attention, initial state, input of every step"
     )
@@ -127,8 +127,10 @@ class DecoderConfig(LayersConfig):
         "linear", description="output layer, computed from state, context and previous word"
     )
     start_token: Literal["<s>", "</s>"] = Field("<s>", description="first input token")
-    context_words: PositiveInt = Field(5, description="abs: number of previous words (C, Rush 2015)")
-    smoothing_window: int = Field(2, ge=0, description="abs: words averaged on each side of a source word (Q)")
+    context_words: Width = Field(5, description="abs: number of previous words (C, Rush 2015)")
+    smoothing_window: int = Field(
+        2, ge=0, le=65_536, description="abs: words averaged on each side of a source word (Q)"
+    )
 
     @property
     def recurrent(self) -> bool:
@@ -141,7 +143,7 @@ class ModelConfig(Section):
     preset: Annotated[str, Choice("preset", lambda: PRESETS)] = Field(
         "bigru-gru", description="model of the literature that provides all settings not set here"
     )
-    embedding: PositiveInt = Field(128, description="width of the word vectors")
+    embedding: Width = Field(128, description="width of the word vectors")
     dropout: Fraction = Field(0.1, description="dropout on embeddings, layers and output layer")
     tie_embeddings: Literal["none", "output", "all"] = Field(
         "none", description="output: output layer shares the target embeddings; all: source embeddings too"

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, model_validator
 
-from heedful.section import Fraction, Section
+from heedful.section import Count, Fraction, Section
 from heedful.tasks.classify.config import BALANCED, parse_class_weight
 
 
 class TrainingConfig(Section):
     """How a model is trained."""
 
-    seed: int = Field(1, description="random seed of weights, data order and dropout")
-    epochs: PositiveInt = Field(10, description="maximum number of epochs")
-    max_steps: int = Field(0, ge=0, description="maximum number of updates; 0: no limit")
+    seed: int = Field(1, ge=-(2**63), lt=2**63, description="random seed of weights, data order and dropout")
+    epochs: Count = Field(10, description="maximum number of epochs")
+    max_steps: int = Field(0, ge=0, le=1_000_000_000, description="maximum number of updates; 0: no limit")
     max_minutes: float = Field(0.0, ge=0.0, description="maximum training time, in minutes; 0: no limit")
-    batch_tokens: PositiveInt = Field(
+    batch_tokens: Count = Field(
         2_000, description="maximum tokens per batch, padding included, counted on the longer side"
     )
-    negatives: PositiveInt = Field(4, description="recommend: sampled negative items per positive item")
-    accumulate_grad_batches: PositiveInt = Field(1, description="batches per update (of each process)")
+    negatives: int = Field(4, gt=0, le=10_000, description="recommend: sampled negative items per positive item")
+    accumulate_grad_batches: Count = Field(1, description="batches per update (of each process)")
     optimizer: Literal["adam", "adamw", "sgd", "adadelta", "adagrad"] = Field(
         "adam", description="optimizer; adadelta usually needs learning_rate = 1"
     )
@@ -34,13 +34,11 @@ class TrainingConfig(Section):
     schedule: Literal["constant", "inverse-sqrt", "cosine", "linear", "plateau"] = Field(
         "cosine", description="learning-rate schedule after warm-up"
     )
-    warmup_steps: int = Field(100, ge=0, description="steps of linear warm-up")
+    warmup_steps: int = Field(100, ge=0, le=1_000_000_000, description="steps of linear warm-up")
     plateau_factor: float = Field(
         0.5, gt=0.0, lt=1.0, description="plateau: factor by which the learning rate is lowered"
     )
-    plateau_patience: PositiveInt = Field(
-        2, description="plateau: validations without improvement before it is lowered"
-    )
+    plateau_patience: Count = Field(2, description="plateau: validations without improvement before it is lowered")
     grad_clip: float = Field(1.0, ge=0.0, description="maximum norm of the gradient; 0 disables clipping")
     label_smoothing: Fraction = Field(0.0, description="label smoothing; 0 disables it")
     rdrop: float = Field(0.0, ge=0.0, description="R-Drop weight; 0 disables it (Liang 2021)")
@@ -64,7 +62,7 @@ class TrainingConfig(Section):
     reward: Literal["none", "cider"] = Field(
         "none", description="caption: reward of self-critical training on sampled captions (Rennie 2017)"
     )
-    reward_samples: int = Field(5, ge=2, description="with reward: captions sampled per image")
+    reward_samples: int = Field(5, ge=2, le=1_000, description="with reward: captions sampled per image")
     class_weights: Annotated[tuple[str, ...], Field(strict=False)] = Field(
         (), description='classify: loss weight of each label, e.g. ["neutral=3"]; or ["balanced"]'
     )
@@ -81,15 +79,19 @@ class TrainingConfig(Section):
     init_from: str = Field("", description="model folder with the initial weights")
     freeze_embeddings: bool = Field(False, description="classify: do not train the word vectors of data.vectors")
     ema: Fraction = Field(0.0, description="decay of the moving average of the weights; 0 disables it")
-    average_last: int = Field(0, ge=0, description="average the weights at the last n validations; 0 disables it")
-    validate_every: int = Field(0, ge=0, description="steps between validations; 0: once per epoch")
-    validate_pairs: int = Field(0, ge=0, description="use the first n validation pairs; 0: all")
+    average_last: int = Field(
+        0, ge=0, le=1_000_000_000, description="average the weights at the last n validations; 0 disables it"
+    )
+    validate_every: int = Field(0, ge=0, le=1_000_000_000, description="steps between validations; 0: once per epoch")
+    validate_pairs: int = Field(0, ge=0, le=1_000_000_000, description="use the first n validation pairs; 0: all")
     metric: str = Field("loss", description="validation metric for the best weights, patience and plateau")
-    patience: int = Field(0, ge=0, description="stop after n validations without improvement; 0: never")
+    patience: int = Field(
+        0, ge=0, le=1_000_000_000, description="stop after n validations without improvement; 0: never"
+    )
     keep_best: bool = Field(
         False, description="save the weights of the best validation, not the last; implied by patience"
     )
-    checkpoint_every: PositiveInt = Field(500, description="steps between checkpoints")
+    checkpoint_every: Count = Field(500, description="steps between checkpoints")
     threads: int = Field(0, ge=0, le=1_024, description="CPU threads; 0: torch decides")
     device: Literal["cpu", "auto", "cuda", "gpu", "mps", "tpu"] = Field(
         "cpu", description="device; only the CPU is tested"

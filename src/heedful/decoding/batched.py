@@ -12,6 +12,8 @@ from heedful.decoding.types import Hypothesis
 from heedful.models import AutoregressiveModel
 from heedful.parallel import OnProgress, no_progress, run_in_threads
 
+MAX_HYPOTHESES = 8_192  # per batch
+
 
 def search_all(
     model: AutoregressiveModel,
@@ -25,16 +27,17 @@ def search_all(
     """Return the hypotheses of every item, in the order of `lengths`.
 
     Items of similar length share a batch, which `make_batch` makes from their indices; `threads` batches are
-    searched in parallel.
+    searched in parallel. A very wide beam makes batches smaller, so that the memory stays the same.
     """
+    batch_size = max(1, min(options.batch_size, MAX_HYPOTHESES // max(options.beam, options.n_best)))
     order = sorted(range(len(lengths)), key=lambda i: lengths[i])
     hypotheses: dict[int, list[Hypothesis]] = {}
 
     def search_batch(start: int) -> None:
-        rows = order[start : start + options.batch_size]
+        rows = order[start : start + batch_size]
         hypotheses.update(zip(rows, search(model, make_batch(rows), options, hooks).hypotheses, strict=True))
         on_progress(len(rows))
 
-    starts = range(0, len(order), options.batch_size)
+    starts = range(0, len(order), batch_size)
     run_in_threads(search_batch, list(reversed(starts)), threads)  # the longest first, so that no thread waits for them
     return [hypotheses[i] for i in range(len(lengths))]

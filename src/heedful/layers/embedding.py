@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from heedful.data.tokenizer import PAD
 from heedful.errors import ShapeError
 
+MAX_ROWS = 4_096  # of sinusoids that a model keeps; those of longer sentences are computed when they are needed
+
 
 def sinusoids(count: int, width: int) -> Float[Tensor, "position width"]:
     """Return the position encodings of Vaswani 2017, §3.5: `sin(p / 10000^(2i/d))` at 2i, the cosine at 2i + 1.
@@ -38,7 +40,7 @@ class Positions(nn.Module):
         if kind == "learned":
             self.table = nn.Parameter(torch.randn(max_positions, width) * width**-0.5)
         else:
-            self.register_buffer("rows", sinusoids(max_positions, width), persistent=False)
+            self.register_buffer("rows", sinusoids(min(max_positions, MAX_ROWS), width), persistent=False)
 
     def forward(self, x: Float[Tensor, "row query width"], start: int = 0) -> Float[Tensor, "row query width"]:
         end = start + x.shape[1]

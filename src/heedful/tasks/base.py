@@ -67,6 +67,11 @@ def hash_weights(folder: Path) -> str:
     return hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
 
 
+def all_files(task: Task) -> tuple[str, ...]:
+    """Return the name of every file that the assets of a task may have."""
+    return (*task.files, *getattr(task, "optional_files", ()))
+
+
 def check_no_decoding_options(loaded: LoadedModel[Any, Any], options: DecodingOptions) -> None:
     """Raise DataError if decoding options are given for a model that does not generate text."""
     if options != loaded.recipe.decoding.model_copy(update={"n_best": 1}):
@@ -152,7 +157,7 @@ UNIFORM_WEIGHTS = Variant("baseline: uniform weights", ("model.attention.placeme
 class Task(Protocol):
     """The interface of a task: everything that differs between translating, captioning, classifying and so on."""
 
-    files: tuple[str, ...]  # the assets' files in a model folder
+    files: tuple[str, ...]  # the assets' files in a model folder; `optional_files` may name others
     adapter: MeasureAdapter
     replay_class: Callable[[Trace, Parameters], Replay]
     api_class: Callable[[Any], Any]  # a subclass of `tasks.api.Model`

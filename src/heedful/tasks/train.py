@@ -18,7 +18,7 @@ from heedful.data.asset_files import asset_file
 from heedful.data.paths import has_prefix
 from heedful.errors import ModelError, TrainingError
 from heedful.section import Section
-from heedful.tasks.base import Assets, Task
+from heedful.tasks.base import Assets, Task, all_files
 from heedful.tasks.model_folder import DRAFTS, RECIPE, is_finished, save_model
 from heedful.tasks.registry import get_task
 from heedful.tasks.run_lock import LOCK_FILE, lock_folder
@@ -100,7 +100,7 @@ def _removed_on_failure(out: Path, task: Task, recipe: Recipe) -> Iterator[None]
             yield
         except BaseException:
             if not has_checkpoint(out):
-                for path in {out / name for name in (*RUN_FILES, *task.files)} - existing:
+                for path in {out / name for name in (*RUN_FILES, *all_files(task))} - existing:
                     shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
                 if created:
                     (out / LOCK_FILE).unlink(missing_ok=True)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+import sys
+import zipfile
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
+import heedful
+from heedful import registry
 from heedful.data.images.backbone import open_backbone
 from heedful.data.images.efficientnet import EfficientNetLite, SameConv
-from heedful.errors import ConfigError, DataError
+from heedful.errors import ConfigError, DataError, PluginError
+from toy_backbones import Patches
 
 IMAGES = np.random.default_rng(1).integers(0, 255, (1, 224, 224, 3), dtype=np.uint8)
 
@@ -66,18 +72,59 @@ def test_larger_variants_take_a_file_of_weights(number: int, tmp_path: Path) -> 
     assert other.fingerprint() != backbone.fingerprint()
 
 
-def test_a_plugin_is_named_by_its_module() -> None:
-    backbone = open_backbone("toy_backbones:Patches")
-    assert backbone(IMAGES[:, :48, :48]).shape == (1, 36, 192)
+def test_a_backbone_of_ones_own_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert open_backbone("toy-patches")(IMAGES[:, :48, :48]).shape == (1, 36, 192)
+    monkeypatch.setattr(registry, "_registered", {kind: {} for kind in registry.KINDS})
+    patches = Patches()
+    for name, registered in (("class", Patches), ("object", patches), ("function", lambda: patches)):
+        heedful.register("backbone", name, registered)
+        assert open_backbone(name)(IMAGES[:, :48, :48]).shape == (1, 36, 192)
+    with pytest.raises(PluginError, match="there is a built-in backbone"):
+        heedful.register("backbone", "efficientnet-lite0", Patches)
+
+
+def test_a_name_is_never_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "stranger.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("stranger:Net", "os:getcwd", "toy_backbones:Patches", "heedful.data.images.backbone:Backbone"):
+        with pytest.raises(
+            ConfigError, match=r'no such backbone; .*register your own with heedful.register\("backbone"'
+        ):
+            open_backbone(name)
+    assert "stranger" not in sys.modules
+
+
+def test_a_package_is_asked_only_for_its_own_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    created: list[str] = []
+    package = ModuleType("timm")
+    package.list_models = lambda: ["resnet18"]  # type: ignore[attr-defined]
+
+    def create_model(name: str, **_options: object) -> nn.Module:
+        created.append(name)
+        return nn.Conv2d(3, 4, 8, 8)
+
+    package.create_model = create_model  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "timm", package)
+    assert open_backbone("timm:resnet18.a1_in1k", size=16).grid == (2, 2)
+    for name in ("hf-hub:stranger/model", "local-dir:/tmp", "", "create_model"):
+        with pytest.raises(DataError, match="timm has no such network"):
+            open_backbone(f"timm:{name}")
+    assert created == ["resnet18.a1_in1k"]
+
+
+def test_compressed_weights_are_not_read(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "w.pth", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("archive/data.pkl", bytes(10_000_000))
+    with pytest.raises(DataError, match="compressed, as torch does not write it"):
+        open_backbone("efficientnet-lite0", weights=tmp_path / "w.pth")
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
         ("efficientnet-lit0", 'did you mean "efficientnet-lite0"'),
-        ("toy_backbones:Nothing", "has no attribute"),
-        ("no_such_module:X", "No module named"),
-        ("toy_backbones:caption_recipe", "needs size, grid, width"),
+        ("toy-patchez", 'did you mean "toy-patches"'),
+        ("toy-nothing", "needs size, grid, width"),
         ("timm:resnet18", "pip install timm"),
     ],
 )

@@ -1,28 +1,32 @@
 """Backbones: networks that turn images into a grid of region features.
 
-A recipe names one: `efficientnet-lite0` comes with the caption extra (-lite1 to -lite4 need a file of weights),
-`timm:NAME` and `torchvision:NAME` where those packages are installed, and `module:NAME` for an object of your own
-with the five members of `Backbone`.
+A recipe names one: `efficientnet-lite0` comes with the caption extra (-lite1 to -lite4 need a file of weights), and
+`timm:NAME` and `torchvision:NAME` where those packages are installed. Your own, an object with the five members of
+`Backbone` or a function that returns one, is registered: `heedful.register("backbone", name, ...)`. A name in a recipe
+is never imported: recipes come with model folders, which may be a stranger's.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib
-import re
+import zipfile
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from heedful import registry
 from heedful.data.images.efficientnet import HEAD_WIDTH, EfficientNetLite
+from heedful.data.images.names import BACKBONES
 from heedful.errors import ConfigError, DataError, Problem, nearest
 
 ImageArray = npt.NDArray[np.uint8]  # (image, size, size, 3)
+PACKAGES = {"timm": "timm", "torchvision": "torchvision.models"}  # prefix of a name -> module
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
@@ -45,10 +49,9 @@ class EfficientNetBackbone:
         self.path = weights if weights is not None else _installed_weights(variant)
         self.net = EfficientNetLite(variant)
         try:
-            state = torch.load(self.path, weights_only=True, map_location="cpu")
-            self.net.load_state_dict(state)
-        except (OSError, RuntimeError, EOFError, UnpicklingError) as error:
-            reason = str(error).splitlines()[0]
+            self.net.load_state_dict(_load_weights(self.path))
+        except (OSError, RuntimeError, EOFError, UnpicklingError, ValueError, TypeError, AttributeError) as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise DataError(f"{self.path}: not the weights of EfficientNet-Lite{variant}: {reason}") from None
         self.net.eval()
         self.variant, self.layer, self.size = variant, layer, size
@@ -68,6 +71,17 @@ class EfficientNetBackbone:
         digest = hashlib.sha256(self.path.read_bytes())
         digest.update(f"lite{self.variant} {self.layer} {self.size}".encode())
         return digest.hexdigest()
+
+
+def _load_weights(path: Path) -> dict[str, Any]:
+    """Return a state dict; `weights_only` runs no code, and torch stores weights without compression."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+        if size > path.stat().st_size:
+            raise ValueError("compressed, as torch does not write it")
+    state: dict[str, Any] = torch.load(path, weights_only=True, map_location="cpu")
+    return state
 
 
 def _flatten_grid(maps: Tensor) -> Tensor:
@@ -117,22 +131,24 @@ class PretrainedBackbone:
         return digest.hexdigest()
 
 
+def is_downloaded(name: str) -> bool:
+    """Return whether the weights of a backbone are downloaded by the package that defines it."""
+    return name.partition(":")[0] in PACKAGES
+
+
 def open_backbone(name: str, layer: str = "head", size: int = 224, weights: Path | None = None) -> Backbone:
-    """Return the backbone of that name."""
-    lite = re.fullmatch(r"efficientnet-lite([0-4])", name)
-    if lite:
-        return EfficientNetBackbone(int(lite[1]), layer, size, weights)
-    package, colon, member = name.partition(":")
-    if not colon:
-        known = [f"efficientnet-lite{n}" for n in range(3)]
-        raise ConfigError([Problem("data.images.backbone", "", f'"{name}": no such backbone; {nearest(name, known)}')])
-    if package in ("timm", "torchvision"):
-        return PretrainedBackbone(_load_network(package, member, weights), name, size)
-    try:
-        plugin = getattr(importlib.import_module(package), member)
-    except (ImportError, AttributeError) as error:
-        raise DataError(f"data.images.backbone = {name}: {error}") from None
-    backbone = plugin() if isinstance(plugin, type) else plugin
+    """Return the backbone of that name: built in, of timm or torchvision, or registered."""
+    if name in BACKBONES:
+        return EfficientNetBackbone(BACKBONES[name], layer, size, weights)
+    package, _, network = name.partition(":")
+    if package in PACKAGES:
+        return PretrainedBackbone(_load_network(package, network, weights), name, size)
+    if not registry.is_known("backbone", name):
+        hint = 'register your own with heedful.register("backbone", NAME, ...)'
+        problem = f"{name}: no such backbone; {nearest(name, registry.known_names('backbone'))}; {hint}"
+        raise ConfigError([Problem("data.images.backbone", "", problem)])
+    plugin = registry.get("backbone", name)
+    backbone = plugin() if isinstance(plugin, type) or not isinstance(plugin, Backbone) else plugin
     if not isinstance(backbone, Backbone):
         raise DataError(f"data.images.backbone = {name}: needs size, grid, width, fingerprint() and __call__()")
     return backbone
@@ -141,9 +157,12 @@ def open_backbone(name: str, layer: str = "head", size: int = 224, weights: Path
 def _load_network(package: str, name: str, weights: Path | None) -> nn.Module:
     """Return a network of timm or torchvision without its classification head."""
     try:
-        module = importlib.import_module("timm" if package == "timm" else "torchvision.models")
+        module = importlib.import_module(PACKAGES[package])
     except ImportError:
         raise DataError(f"{package}:{name}: pip install {package}") from None
+    # only architectures of the package: timm also takes names such as hf-hub:USER/MODEL, which are addresses
+    if name.partition(".")[0] not in module.list_models():
+        raise DataError(f"{package}:{name}: {package} has no such network")
     net: nn.Module
     try:
         if package == "timm":
@@ -151,8 +170,8 @@ def _load_network(package: str, name: str, weights: Path | None) -> nn.Module:
         else:
             complete = getattr(module, name)(weights=None if weights else "DEFAULT")
             net = nn.Sequential(*list(complete.children())[:-2])
-    except (AttributeError, RuntimeError, ValueError) as error:
+        if weights is not None:
+            net.load_state_dict(_load_weights(weights), strict=False)
+    except (AttributeError, RuntimeError, ValueError, EOFError, UnpicklingError) as error:
         raise DataError(f"{package}:{name}: {error}") from None
-    if weights is not None:
-        net.load_state_dict(torch.load(weights, weights_only=True, map_location="cpu"), strict=False)
     return net

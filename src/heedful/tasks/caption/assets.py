@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
+from torch import nn
 
-from heedful.data.asset_files import asset_file
+from heedful.data.asset_files import asset_file, read_json
 from heedful.data.batch import Regions
 from heedful.data.images.backbone import Backbone
 from heedful.data.tokenizer import Tokenizer
@@ -17,6 +19,8 @@ from heedful.models import Seq2Seq
 from heedful.tasks.base import LoadedModel
 
 TOKENIZER, BACKBONE = "target.tokenizer.json", "backbone.json"
+BACKBONE_WEIGHTS = "backbone.pth"  # only of a backbone whose weights no installed package contains
+MAX_WIDTH, MAX_GRID = 65_536, 256
 
 
 class BackboneInfo(NamedTuple):
@@ -32,27 +36,36 @@ class BackboneInfo(NamedTuple):
 
 
 class CaptionAssets(NamedTuple):
-    """The tokenizer of captions, and the backbone's description."""
+    """The tokenizer of captions, the backbone's description, and its weights unless an installed package has them.
+
+    The weights are a file, or a network that another package downloaded. They are stored in the model folder, so that
+    opening a model reads no file outside it and makes no connection.
+    """
 
     target: Tokenizer
     backbone_info: BackboneInfo
+    weights: Path | None = None
+    network: nn.Module | None = None
 
     def save(self, folder: Path) -> None:
-        """Write both files."""
+        """Write the files."""
         self.target.save(folder / TOKENIZER)
         (folder / BACKBONE).write_text(json.dumps(self.backbone_info._asdict()) + "\n", encoding="utf-8")
+        if self.weights is not None:
+            shutil.copyfile(self.weights, folder / BACKBONE_WEIGHTS)
+        elif self.network is not None:
+            torch.save(self.network.state_dict(), folder / BACKBONE_WEIGHTS)
 
     @classmethod
     def load(cls, folder: Path) -> CaptionAssets:
         """Read what `save` wrote."""
         path = asset_file(folder, BACKBONE)
         try:
-            fields = json.loads(path.read_text(encoding="utf-8"))
-            rows, columns = fields["grid"]
-            info = BackboneInfo(int(fields["width"]), (int(rows), int(columns)), str(fields["fingerprint"]))
+            info = _parse_info(read_json(path))
         except (OSError, ValueError, KeyError, TypeError):
-            raise ModelError(f"{path}: damaged") from None
-        return cls(Tokenizer.load(folder / TOKENIZER), info)
+            raise ModelError(f"{path}: damaged: not the description of a backbone") from None
+        weights = asset_file(folder, BACKBONE_WEIGHTS)
+        return cls(Tokenizer.load(asset_file(folder, TOKENIZER)), info, weights if weights.is_file() else None)
 
     def sizes(self) -> dict[str, int]:
         """Return the size of the vocabulary."""
@@ -62,6 +75,15 @@ class CaptionAssets(NamedTuple):
         """Return random features of images, to measure speed; their number of regions is fixed."""
         regions = self.backbone_info.grid[0] * self.backbone_info.grid[1]
         return all_regions(torch.randn(rows, regions, self.backbone_info.width, generator=rng))
+
+
+def _parse_info(fields: dict[str, Any]) -> BackboneInfo:
+    """Return the description of a backbone; raise ValueError, KeyError or TypeError if it is none."""
+    width, (rows, columns), fingerprint = fields["width"], fields["grid"], fields["fingerprint"]
+    sizes = ((width, MAX_WIDTH), (rows, MAX_GRID), (columns, MAX_GRID))
+    if not all(type(size) is int and 0 < size <= limit for size, limit in sizes) or not isinstance(fingerprint, str):
+        raise ValueError("impossible sizes")
+    return BackboneInfo(width, (rows, columns), fingerprint)
 
 
 def all_regions(features: torch.Tensor) -> Regions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
 from heedful.section import Section
 
@@ -19,9 +19,9 @@ class ImagesConfig(Section):
 
     folder: str = Field("", description="folder of the images that the captions name")
     captions: str = Field("", description="captions: Flickr8k tokens, Karpathy's or COCO's JSON, TSV or JSONL")
-    backbone: str = Field("efficientnet-lite0", description="image backbone; or timm:NAME, module:NAME")
+    backbone: str = Field("efficientnet-lite0", description="image backbone; or timm:NAME, or a registered one")
     layer: Literal["head", "top", "middle"] = Field("head", description="efficientnet: feature map to use")
-    size: PositiveInt = Field(224, description="side of an image at the backbone's input, in pixels")
+    size: int = Field(224, gt=0, le=1_024, description="side of an image at the backbone's input, in pixels")
     weights: str = Field("", description="file with the backbone's weights; empty: those of its package")
     tune_backbone: bool = Field(
         False, description="train the backbone too: slow, features cannot be cached; use a low learning rate"

@@ -9,13 +9,14 @@ from typing import NamedTuple, Protocol
 
 from heedful.config import ImagesConfig, Recipe
 from heedful.data.captions import CaptionedImage, normalize_caption, read_captions, split_captions
-from heedful.data.images.backbone import Backbone, open_backbone
+from heedful.data.images.backbone import Backbone, is_downloaded, open_backbone
 from heedful.data.images.features import OnBadImage
 from heedful.data.images.files import ImageFile, ImageSource, SceneImage
 from heedful.data.paths import locate, locate_folder
 from heedful.data.worlds.scenes import SceneObject, draw_scene
-from heedful.errors import DataError
+from heedful.errors import DataError, ModelError
 from heedful.parallel import OnProgress
+from heedful.tasks.caption.assets import BACKBONE_WEIGHTS, CaptionAssets
 from heedful.training.types import Callbacks
 
 SPLITS = ("train", "valid", "test")
@@ -44,11 +45,27 @@ def images_config(recipe: Recipe) -> ImagesConfig:
     return recipe.data.images or ImagesConfig()
 
 
-def open_recipe_backbone(recipe: Recipe, base: Path) -> Backbone:
-    """Return the backbone that a recipe names."""
+def backbone_weights(recipe: Recipe, base: Path) -> Path | None:
+    """Return the file of weights that the recipe of a training names, if any."""
     config = images_config(recipe)
-    weights = locate(config.weights, base) if config.weights else None
+    return locate(config.weights, base) if config.weights else None
+
+
+def open_recipe_backbone(recipe: Recipe, weights: Path | None) -> Backbone:
+    """Return the backbone that a recipe names, with the weights of a file or, if None, of its package."""
+    config = images_config(recipe)
     return open_backbone(config.backbone, config.layer, config.size, weights)
+
+
+def open_model_backbone(recipe: Recipe, assets: CaptionAssets) -> Backbone:
+    """Return the backbone of a model; files outside the model folder are not opened, and nothing is downloaded."""
+    config = images_config(recipe)
+    needs_weights = bool(config.weights) or is_downloaded(config.backbone)
+    if needs_weights and assets.weights is None and assets.network is None:
+        raise ModelError(
+            f"the model folder has no {BACKBONE_WEIGHTS}, the weights of backbone {config.backbone}; copy them there"
+        )
+    return open_recipe_backbone(recipe, assets.weights)
 
 
 def open_items(recipe: Recipe, base: Path) -> dict[str, list[Item]]:

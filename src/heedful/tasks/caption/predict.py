@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from PIL.Image import Image
 from torch import Tensor
@@ -19,13 +18,13 @@ from heedful.errors import ModelError
 from heedful.models import AutoregressiveModel
 from heedful.parallel import OnProgress, no_progress
 from heedful.tasks.caption.assets import BackboneInfo, LoadedCaptioner, all_regions
-from heedful.tasks.caption.data import Item, images_config, open_recipe_backbone
+from heedful.tasks.caption.data import Item, images_config, open_model_backbone
 from heedful.tasks.caption.tuned_backbone import check_tunable, get_tuned_network
 
 
 def load_backbone(loaded: LoadedCaptioner) -> Backbone:
     """Return the backbone that a model was trained with; raise ModelError if its weights or version differ."""
-    backbone, config = open_recipe_backbone(loaded.recipe, Path()), images_config(loaded.recipe)
+    backbone, config = open_model_backbone(loaded.recipe, loaded.assets), images_config(loaded.recipe)
     if BackboneInfo.of(backbone) != loaded.assets.backbone_info:
         raise ModelError(f"{loaded.name} was trained with other weights, or another version, of {config.backbone}")
     if config.tune_backbone:

@@ -5,16 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import torch
+
 from heedful.config import DecodingOptions, ModelConfig, Recipe
-from heedful.data.images.backbone import Backbone
+from heedful.data.images.backbone import Backbone, PretrainedBackbone
 from heedful.data.images.features import CachedFeatures
 from heedful.data.images.files import ImageFile
 from heedful.errors import ModelError
 from heedful.models import Seq2Seq, build_seq2seq
 from heedful.tasks.base import EvaluationRequest, EvaluationResult, TraceRequest, TrainingSetup, Variant
 from heedful.tasks.caption import api
-from heedful.tasks.caption.assets import BACKBONE, TOKENIZER, BackboneInfo, CaptionAssets, LoadedCaptioner
-from heedful.tasks.caption.data import Item, images_config, open_items, open_recipe_backbone, readable_items
+from heedful.tasks.caption.assets import (
+    BACKBONE,
+    BACKBONE_WEIGHTS,
+    TOKENIZER,
+    BackboneInfo,
+    CaptionAssets,
+    LoadedCaptioner,
+)
+from heedful.tasks.caption.data import (
+    Item,
+    backbone_weights,
+    images_config,
+    open_items,
+    open_model_backbone,
+    open_recipe_backbone,
+    readable_items,
+)
 from heedful.tasks.caption.evaluate import evaluate_models
 from heedful.tasks.caption.measure import ADAPTER
 from heedful.tasks.caption.reward import RewardTraining
@@ -33,6 +50,7 @@ class CaptioningTask:
     """Image captioning."""
 
     files = (TOKENIZER, BACKBONE)
+    optional_files = (BACKBONE_WEIGHTS,)
     adapter = ADAPTER
     replay_class = GenerationReplay
     api_class = api.Captioner
@@ -43,7 +61,8 @@ class CaptioningTask:
     def build(self, recipe: Recipe, assets: CaptionAssets) -> Seq2Seq:
         model = build_seq2seq(recipe.model, assets.backbone_info.width, len(assets.target))
         if images_config(recipe).tune_backbone:
-            backbone = check_tunable(open_recipe_backbone(recipe, Path()), images_config(recipe).backbone)
+            with torch.device("cpu"):  # its weights are read from a file also where only shapes are needed
+                backbone = check_tunable(open_model_backbone(recipe, assets), images_config(recipe).backbone)
             model.add_module(MODULE, TunedBackbone(backbone.net))
         return model
 
@@ -54,7 +73,8 @@ class CaptioningTask:
             load_initial_model(recipe, base) if assets is None else None
         )  # loaded first: reading images takes long, and an error should come early
         items = open_items(recipe, base)
-        backbone = open_recipe_backbone(recipe, base)
+        weights = backbone_weights(recipe, base)
+        backbone = open_recipe_backbone(recipe, weights)
         features = _open_features(backbone, recipe)
         notes = []
         for split in ("train", "valid"):
@@ -62,7 +82,8 @@ class CaptioningTask:
             notes += excluded
         if assets is None:
             tokenizer = train_caption_tokenizer(items["train"], recipe.tokenizer)
-            assets = CaptionAssets(tokenizer, BackboneInfo.of(backbone))
+            network = backbone.net if isinstance(backbone, PretrainedBackbone) else None
+            assets = CaptionAssets(tokenizer, BackboneInfo.of(backbone), weights, network)
         training = _make_training(recipe, items, assets, features)
         summary = (
             f"{len(items['train']):,} images",

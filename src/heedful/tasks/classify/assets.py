@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from heedful.config import Recipe
+from heedful.data.asset_files import asset_file
 from heedful.data.labels import Labels
 from heedful.data.tokenizer import SPECIALS, Tokenizer
 from heedful.errors import DataError
@@ -31,7 +32,7 @@ class ClassifierAssets(NamedTuple):
     @classmethod
     def load(cls, folder: Path) -> ClassifierAssets:
         """Read what `save` wrote."""
-        return cls(Tokenizer.load(folder / TOKENIZER), Labels.load(folder / LABELS))
+        return cls(Tokenizer.load(asset_file(folder, TOKENIZER)), Labels.load(asset_file(folder, LABELS)))
 
     @classmethod
     def train(cls, pairs: Split, recipe: Recipe) -> ClassifierAssets:

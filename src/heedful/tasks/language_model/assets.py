@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from heedful.data.asset_files import asset_file
 from heedful.data.tokenizer import UNK, Tokenizer
 from heedful.models import LanguageModel
 from heedful.tasks.base import LoadedModel
@@ -25,7 +26,7 @@ class LanguageModelAssets(NamedTuple):
     @classmethod
     def load(cls, folder: Path) -> LanguageModelAssets:
         """Read what `save` wrote."""
-        return cls(Tokenizer.load(folder / TOKENIZER))
+        return cls(Tokenizer.load(asset_file(folder, TOKENIZER)))
 
     def sizes(self) -> dict[str, int]:
         """Return the size of the vocabulary."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import Field
 
-from heedful.section import Fraction, Section
+from heedful.section import Fraction, Layers, Positions, Section, Width
 
 if TYPE_CHECKING:
     from heedful.config.model import ModelConfig
@@ -22,9 +22,9 @@ class ReadingConfig(Section):
     protocol: Literal["sentences", "contiguous"] = Field(
         "sentences", description="each line by itself, end token included; or one long text in windows"
     )
-    window: PositiveInt = Field(64, description="contiguous: window length, in tokens")
+    window: Positions = Field(64, description="contiguous: window length, in tokens")
     context: int = Field(
-        64, ge=0, description="contiguous: tokens before a window that only set up the state in training"
+        64, ge=0, le=1_000_000, description="contiguous: tokens before a window that only set up the state in training"
     )
 
 
@@ -32,22 +32,25 @@ class LanguageModelConfig(Section):
     """A model of the probability of each next word."""
 
     kind: Literal["lstmn", "lstm", "transformer"] = Field("lstmn", description="architecture")
-    layers: PositiveInt = Field(1, description="number of layers")
-    hidden: PositiveInt = Field(300, description="width of each layer")
+    layers: Layers = Field(1, description="number of layers")
+    hidden: Width = Field(300, description="width of each layer")
     recall: bool = Field(True, description="lstmn: the last summary is part of the query (h~ in Cheng 2016, eq. 5)")
     zero_slot: bool = Field(False, description="lstmn: the tape starts with an empty slot, as in the released code")
     recency: bool = Field(
         False, description="lstmn: slots know their distance; attention starts at the last one (not in Cheng 2016)"
     )
     skip: bool = Field(False, description="lstmn: word vectors enter every layer, not only the first (Graves 2013)")
-    max_tape: PositiveInt = Field(128, description="lstmn, contiguous: slots carried from window to window, at most")
+    max_tape: Positions = Field(128, description="lstmn, contiguous: slots carried from window to window, at most")
     variational_dropout: bool = Field(True, description="one dropout mask per sentence or window (Gal 2016)")
     word_dropout: Fraction = Field(0.0, description="fraction of word vectors set to zero in training")
-    shortlist: NonNegativeInt = Field(
-        0, description="two-level softmax: number of frequent words in the first level; 0: one softmax"
+    shortlist: int = Field(
+        0,
+        ge=0,
+        le=1_000_000_000,
+        description="two-level softmax: number of frequent words in the first level; 0: one softmax",
     )
-    heads: PositiveInt = Field(4, description="transformer: attention heads")
-    feedforward: PositiveInt = Field(1200, description="transformer: width of the feed-forward layers")
+    heads: Width = Field(4, description="transformer: attention heads")
+    feedforward: Width = Field(1200, description="transformer: width of the feed-forward layers")
     inner_dropout: float = Field(
         1.0,
         ge=0.0,
@@ -57,7 +60,7 @@ class LanguageModelConfig(Section):
     norm: Literal["pre", "post"] = Field("pre", description="transformer: layer norm before or after each sublayer")
     norm_epsilon: float = Field(1e-5, gt=0.0, description="transformer: epsilon of the layer norm")
     positions: Literal["sinusoidal", "learned"] = Field("sinusoidal", description="transformer: position encoding")
-    max_positions: PositiveInt = Field(512, description="transformer: number of learned positions")
+    max_positions: Positions = Field(512, description="transformer: number of learned positions")
 
 
 def model_conflicts(model: ModelConfig) -> Iterator[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
-from heedful.section import Section
+from heedful.section import Count, Section
 
 if TYPE_CHECKING:
     from heedful.config.data import DataConfig
@@ -19,17 +19,19 @@ class RatingsConfig(Section):
     """User-item interactions: data.train lists users and items in data.columns, data.test the held-out items."""
 
     titles: str = Field("", description="file of item titles")
-    title_columns: Annotated[tuple[PositiveInt, PositiveInt], Field(strict=False)] = Field(
+    title_columns: Annotated[tuple[Count, Count], Field(strict=False)] = Field(
         (1, 2), description="columns of item and title in that file, counted from 1"
     )
-    time_column: int = Field(0, ge=0, description="column of the time, counted from 1; 0: there is none")
+    time_column: int = Field(
+        0, ge=0, le=1_000_000_000, description="column of the time, counted from 1; 0: there is none"
+    )
     header: bool = Field(False, description="data.train starts with a line of column names")
     separator: str = Field("", description="column separator; empty: a comma in .csv files, else a tab")
     hold_out: Literal["random", "last"] = Field(
         "random", description="the item held out per user where data.valid or data.test names none"
     )
-    negatives: PositiveInt = Field(
-        99, description="items that a held-out item is ranked against, where no file lists them"
+    negatives: int = Field(
+        99, gt=0, le=1_000_000, description="items that a held-out item is ranked against, where no file lists them"
     )
 
 
@@ -40,7 +42,9 @@ class RecommenderConfig(Section):
         "attention", description="history items weighted by attention, weighted equally, or ignored"
     )
     alpha: float = Field(0.0, ge=0.0, le=1.0, description="equal: each of n items has weight n^-alpha (1: the mean)")
-    groups: int = Field(4, ge=2, description="self-attention: parts of a history, each predicted from the others")
+    groups: int = Field(
+        4, ge=2, le=1_000, description="self-attention: parts of a history, each predicted from the others"
+    )
 
 
 def model_conflicts(model: ModelConfig) -> Iterator[str]:

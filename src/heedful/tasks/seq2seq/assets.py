@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch
 
 from heedful.config import Recipe
+from heedful.data.asset_files import asset_file
 from heedful.data.batch import Padded, pad
 from heedful.data.tokenizer import SPECIALS, Tokenizer, train_tokenizers
 from heedful.models import Seq2Seq
@@ -30,7 +31,7 @@ class Seq2SeqAssets(NamedTuple):
     @classmethod
     def load(cls, folder: Path) -> Seq2SeqAssets:
         """Read what `save` wrote."""
-        return cls(*(Tokenizer.load(folder / f"{side}.tokenizer.json") for side in cls._fields))
+        return cls(*(Tokenizer.load(asset_file(folder, f"{side}.tokenizer.json")) for side in cls._fields))
 
     @classmethod
     def train(cls, pairs: Split, recipe: Recipe) -> Seq2SeqAssets:
