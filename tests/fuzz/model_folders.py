@@ -15,6 +15,7 @@ import tomli_w
 
 from fuzz.case import LINK, OUTSIDE, Case
 from fuzz.corpus import Corpus
+from fuzz.data_files import LABELED, PAIRS
 from fuzz.mutate import NUMBERS, mutate_bytes, mutate_tree, odd_string
 from fuzz.recipes import mutate_recipe
 
@@ -27,13 +28,19 @@ VERBS: dict[str, tuple[tuple[str, ...], ...]] = {
     "read": (("read",), ("read", "--json")),
     "caption": (("caption", "photo.png"), ("caption", "photo.png", "--json")),
 }
-COMMON = (("check", "m"), ("trace", "INPUT", "-m", "m", "-o", "t.json"), ("evaluate", "-m", "m", "--json"))
+COMMON = (
+    ("check", "m"),
+    ("trace", "INPUT", "-m", "m", "-o", "t.json"),
+    ("evaluate", "-m", "m", "--data", "d.tsv", "--json"),
+)
 TASKS = {
     "translate": "translate", "transformer": "translate", "transduce": "transduce", "classify": "classify",
     "recommend": "recommend", "popularity": "recommend", "read": "read", "read-transformer": "read",
     "caption": "caption",
     "format-1": "translate", "format-1-transformer": "translate",
 }  # fmt: skip
+# The recipe's own data may be a world of any size, which takes as long as it takes.
+EXAMPLES = {"translate": PAIRS, "transduce": PAIRS, "classify": LABELED}
 LINE = b"the cat sees a dog\n"
 
 
@@ -54,6 +61,8 @@ def model_case(corpus: Corpus, rng: Random) -> Case:
     content = {f"m/{name}": data for name, data in files.items()}
     if TASKS[model] == "caption":
         content["photo.png"] = corpus.photo
+    if "d.tsv" in argv:
+        content["d.tsv"] = EXAMPLES[TASKS[model]]
     folders = {"m": model} if rng.random() < 0.85 else {}
     stdin = LINE if TASKS[model] != "caption" else b""
     return Case("model", argv, content, stdin, outputs, folders, private=True)
@@ -63,7 +72,7 @@ def _command(task: str, rng: Random) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if rng.random() < 0.75:
         verb = rng.choice(VERBS[task])
         return (*verb, "-m", "m"), ()
-    command = rng.choice(COMMON)
+    command = rng.choice(COMMON if task in EXAMPLES else COMMON[:2])
     source = {"recommend": "user:1", "caption": "photo.png"}.get(task, "the cat sees")
     argv = tuple(source if word == "INPUT" else word for word in command)
     return argv, ("t.json",) if "-o" in argv else ()

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from fuzz.case import Case
-from fuzz.corpus import Corpus
+from fuzz.corpus import RECIPES, Corpus
 from fuzz.data_files import LINKS, PAIRS
 from fuzz.mutate import odd_number, odd_string
 from fuzz.recipes import clean_argument
@@ -77,7 +77,7 @@ def option_case(corpus: Corpus, rng: Random) -> Case:
     name = rng.choice([command for command in sorted(known) if command not in SKIPPED or rng.random() < 0.05])
     argv = name.split()
     outputs: list[str] = []
-    model = argv[0] if argv[0] in corpus.models and rng.random() < 0.8 else rng.choice(sorted(corpus.models))
+    model = argv[0] if argv[0] in RECIPES and rng.random() < 0.8 else rng.choice(sorted(RECIPES))
     for names, flag, metavar in known[name]:
         if not names:
             argv += [_argument(name, rng) for _ in range(rng.choice((0, 1, 1, 1, 2)))]
