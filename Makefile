@@ -144,4 +144,4 @@ format: $(READY) $(PACKAGES)
 
 ## clean: delete what these targets built; models of your own, HEEDFUL_RUNS and the environment stay
 clean:
-	rm -rf $(DEMO) $(OUTPUT) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
+	rm -rf $(DEMO) $(OUTPUT) build/fuzz/corpus dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*

@@ -19,7 +19,7 @@ from fuzz.judge import Outcome, judge
 from fuzz.minimize import minimize
 from fuzz.supervisor import Supervisor
 
-SEED, CASES = 7, 600
+SEED, CASES = 7, 1_000
 REGRESSIONS = sorted(Path(__file__).with_name("regressions").glob("*.json"))
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory and time are read from /proc")
@@ -51,7 +51,7 @@ def test_a_short_campaign(corpus: Corpus, supervisor: Supervisor) -> None:
     for case in one_of_each(corpus, SEED, CASES):
         failure = judge(case, supervisor.run(case))
         if failure is not None:
-            failures.append(f"{case.name} heedful {case.argv}: {failure.signature}\n{failure.text[-600:]}")
+            failures.append(f"{case.name} heedful {case.argv}: {failure.signature}: {failure.text[-600:]!a}")
     assert failures == [], "\n\n".join(failures)
 
 
