@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import tracemalloc
+import zipfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,6 +40,92 @@ def test_a_damaged_catalog_is_an_error(tmp_path: Path, damage: str) -> None:
     path.write_bytes({"cut": raw[: len(raw) // 2], "empty": b"", "other": b"hello"}[damage])
     with pytest.raises(ModelError, match=rf"{FILE_NAME}: damaged"):
         Catalog.load(tmp_path)
+
+
+ARRAYS = {
+    "users": np.array(["7"]),
+    "items": np.array(["a", "b"]),
+    "titles": np.array(["A", "B"]),
+    "bounds": np.array([0, 2]),
+    "history": np.array([0, 1], dtype=np.int32),
+}
+
+
+def write_arrays(path: Path, changed: Mapping[str, np.ndarray] = {}, claimed: Mapping[str, Any] = {}) -> None:
+    """Write a catalog in which arrays are changed; `claimed` replaces what the headers say."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in {**ARRAYS, **changed}.items():
+            member = io.BytesIO()
+            header = {"descr": array.dtype.str, "fortran_order": False, "shape": array.shape}
+            np.lib.format.write_array_header_1_0(member, {**header, **(claimed if name == "history" else {})})
+            archive.writestr(f"{name}.npy", member.getvalue() + array.tobytes())
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"bounds": np.array([0.0, np.nan])},
+        {"bounds": np.array([[0, 2]])},
+        {"bounds": np.array([])},
+        {"history": np.array(["a", "b"])},
+        {"history": np.array([0, 2**62])},
+        {"users": np.array([b"7"])},
+        {"users": np.array([7])},
+        {"users": np.array("7")},
+        {"titles": np.array([["A", "B"]])},
+        {"items": np.array(["a"])},
+        {"titles": np.array(["A", "\ud800"])},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_arrays_of_wrong_types_shapes_or_sizes_are_an_error(tmp_path: Path, changed: dict[str, np.ndarray]) -> None:
+    write_arrays(tmp_path / FILE_NAME)
+    assert len(Catalog.load(tmp_path).items) == 2
+    write_arrays(tmp_path / FILE_NAME, changed)
+    with pytest.raises(ModelError, match=rf"{FILE_NAME}: damaged"):
+        Catalog.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("claimed", "message"),
+    [
+        ({"shape": (99_999_999_999,)}, "at most 50,000,000"),
+        ({"shape": (2**70,)}, "at most 50,000,000"),
+        ({"shape": (-1,)}, "damaged"),
+        ({"shape": (1_000_000,)}, "damaged"),
+        ({"descr": "|O"}, "damaged"),
+        ({"descr": "<f8"}, "damaged"),
+        ({"shape": (1,)}, "damaged"),
+    ],
+    ids=str,
+)
+def test_a_header_that_lies_is_an_error(tmp_path: Path, claimed: dict[str, Any], message: str) -> None:
+    write_arrays(tmp_path / FILE_NAME, claimed=claimed)
+    with pytest.raises(ModelError, match=message):
+        Catalog.load(tmp_path)
+
+
+def test_a_bomb_is_not_decompressed(tmp_path: Path) -> None:
+    write_arrays(tmp_path / FILE_NAME, {"users": np.zeros(3_000_000, dtype="<U1")})
+    tracemalloc.start()
+    with pytest.raises(ModelError, match="the catalog has 3,000,000 users: at most 2,000,000"):
+        Catalog.load(tmp_path)
+    write_arrays(tmp_path / FILE_NAME)
+    tracemalloc.reset_peak()
+    with zipfile.ZipFile(tmp_path / FILE_NAME, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("other.npy", bytes(30_000_000))
+    Catalog.load(tmp_path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 35_000_000, "only the bytes that the test itself made"
+
+
+def test_a_catalog_that_cannot_be_loaded_is_not_written(tmp_path: Path) -> None:
+    names = [str(number) for number in range(200)]
+    names[7] = "x" * 300_000
+    histories = Histories.from_pairs(np.array([0]), np.array([0]), 1)
+    with pytest.raises(DataError, match="the catalog has 200 titles"):
+        Catalog(["u"], [str(n) for n in range(200)], names, histories).save(tmp_path)
 
 
 def test_histories_of_unknown_items_are_an_error(tmp_path: Path) -> None:

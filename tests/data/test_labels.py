@@ -20,7 +20,11 @@ def test_labels_are_loaded_as_they_were_saved(tmp_path: Path) -> None:
     assert (again.names, again.counts) == (labels.names, labels.counts)
     with pytest.raises(DataError, match='label "tot" is not in the training data; did you mean "tốt"'):
         labels.index("tot")
-    for damaged in ("[]", "{", '{"a": "b"}', '{"a": 1}'):
+    for damaged in (
+        *("[]", "{", '{"a": "b"}', '{"a": 1}', "[" * 100_000, '{"a": 1, "b": 1e999}', '{"a": 1, "b": true}'),
+        *('{"a": 1, "b": -1}', '{"a": 1, "b": null}', '{"a": 1, " b": 1}', '{"a": 1, "\\ud800": 1}', '["a", "b"]'),
+        f'{{"a": 1, "b": {"9" * 5_000}}}',
+    ):
         (tmp_path / "labels.json").write_text(damaged)
         with pytest.raises(ModelError, match="damaged"):
             Labels.load(tmp_path / "labels.json")

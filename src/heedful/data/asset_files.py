@@ -12,7 +12,7 @@ from typing import Any
 
 from heedful.errors import ModelError
 
-MAX_JSON_BYTES = 64_000_000  # a vocabulary of a million subwords has less
+MAX_JSON_BYTES = 32_000_000  # vocabularies of half a million subwords have less
 FILE_NAMES: Mapping[str, str] = {  # name in format 2 -> name in format 1
     "backbone.json": "pictures.json",
     "catalog.npz": "catalogue.npz",
@@ -29,6 +29,15 @@ def asset_file(folder: Path, name: str) -> Path:
     if chosen.is_symlink() and folder.resolve() not in chosen.resolve().parents:
         raise ModelError(f"{chosen}: a link out of the model folder, which is not followed; copy the file instead")
     return chosen
+
+
+def is_unicode(text: str) -> bool:
+    """Return whether a text can be written as UTF-8; halves of surrogate pairs, which JSON and NumPy allow, cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def read_json(path: Path, max_bytes: int = MAX_JSON_BYTES) -> Any:

@@ -5,18 +5,23 @@ from __future__ import annotations
 import difflib
 import re
 import zipfile
+import zlib
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from heedful.data.asset_files import asset_file
+from heedful.data.asset_files import asset_file, is_unicode
 from heedful.data.histories import Histories
 from heedful.errors import DataError, ModelError
 
 FILE_NAME = "catalog.npz"
 N_SUGGESTIONS = 3  # similar names that an error suggests
+TEXTS, NUMBERS = ("users", "items", "titles"), ("bounds", "history")  # the arrays of the file
+MAX_TEXTS, MAX_NUMBERS, MAX_BYTES = 2_000_000, 50_000_000, 200_000_000  # per array
 ARTICLES = r"(the|a|an|la|le|les|l'|il|das|der|die|el|los|las)"
 
 
@@ -38,26 +43,28 @@ class Catalog:
         self.histories = histories
 
     def save(self, folder: Path) -> None:
+        """Write the catalog; one that `load` would refuse as too large raises DataError."""
+        arrays: dict[str, Any] = {name: np.array(getattr(self, name), dtype=np.str_) for name in TEXTS}
+        arrays |= {"bounds": self.histories.bounds, "history": self.histories.items.astype(np.int32)}
+        for name, array in arrays.items():
+            _check_size(name, array.dtype, len(array))
         with (folder / FILE_NAME).open("wb") as file:
-            np.savez_compressed(
-                file,
-                users=np.array(self.users, dtype=np.str_),
-                items=np.array(self.items, dtype=np.str_),
-                titles=np.array(self.titles, dtype=np.str_),
-                bounds=self.histories.bounds,
-                history=self.histories.items.astype(np.int32),
-            )
+            np.savez_compressed(file, **arrays)
 
     @classmethod
     def load(cls, folder: Path) -> Catalog:
         """Load the catalog of a model folder, and check that its arrays fit together."""
         path = asset_file(folder, FILE_NAME)
         try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                users, items, titles = (arrays[name].tolist() for name in ("users", "items", "titles"))
-                bounds, history = (arrays[name].astype(np.int64) for name in ("bounds", "history"))
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            raise ModelError(f"{path}: damaged; train the model again or copy its folder again") from None
+            with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+                users, items, titles = (_read_array(archive, name).tolist() for name in TEXTS)
+                bounds, history = (_read_array(archive, name).astype(np.int64) for name in NUMBERS)
+        except DataError as error:
+            raise ModelError(f"{path}: {error}") from None
+        except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error):
+            raise ModelError(f"{path}: damaged: not a catalog") from None
+        if not all(map(is_unicode, (*users, *items, *titles))):
+            raise ModelError(f"{path}: damaged: a name is not Unicode text")
         ordered = len(bounds) == len(users) + 1 and bounds[0] == 0 and bool((np.diff(bounds) >= 0).all())
         in_range = ordered and bounds[-1] == len(history) and bool(((history >= 0) & (history < len(items))).all())
         if not in_range or len(titles) != len(items):
@@ -118,6 +125,34 @@ class Catalog:
             names = difflib.get_close_matches(typed, self.items, n=N_SUGGESTIONS)
         suggestion = f"; did you mean {_either(names)}?" if names else ""
         raise DataError(f'no item has the title "{typed}"{suggestion}')
+
+
+def _read_array(archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
+    """Read one array; its type and size are checked before anything is decompressed.
+
+    Raises one of the errors that `Catalog.load` explains.
+    """
+    member = archive.getinfo(f"{name}.npy")
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError("another compression")
+    with archive.open(member) as file:
+        version = np.lib.format.read_magic(file)
+        read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        shape, _, dtype = read_header[version](file)
+        if len(shape) != 1 or shape[0] < 0 or dtype.kind not in ("U" if name in TEXTS else "iu"):
+            raise ValueError("another type or shape")
+        _check_size(name, dtype, shape[0])
+        size = shape[0] * dtype.itemsize
+        raw = file.read(size)
+        if len(raw) != size or file.read(1):
+            raise ValueError("another size")
+    return np.frombuffer(raw, dtype)
+
+
+def _check_size(name: str, dtype: np.dtype[Any], length: int) -> None:
+    limit = MAX_TEXTS if name in TEXTS else MAX_NUMBERS
+    if length > limit or length * dtype.itemsize > MAX_BYTES:
+        raise DataError(f"the catalog has {length:,} {name}: at most {limit:,}, and {MAX_BYTES:,} bytes, are possible")
 
 
 def _either(names: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from heedful.config import BALANCED, parse_class_weight
+from heedful.data.asset_files import is_unicode, read_json
 from heedful.data.batch import EncodedPair, Padded, pad
 from heedful.data.tokenizer import END
 from heedful.errors import DataError, ModelError, nearest
@@ -102,13 +103,17 @@ class Labels:
     def load(cls, path: Path) -> Labels:
         """Load the labels of a model folder."""
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            counts = [(str(name), int(count)) for name, count in content.items()]
-        except (OSError, ValueError, TypeError, AttributeError):
+            content = read_json(path)
+        except (OSError, ValueError):
             raise ModelError(f"{path}: damaged: not the labels of a model") from None
-        if len(counts) < 2:
-            raise ModelError(f"{path}: damaged: {len(counts)} label(s), expected at least 2")
-        return cls(counts)
+        if not isinstance(content, dict) or not all(type(n) is int and 0 <= n < 2**63 for n in content.values()):
+            raise ModelError(f"{path}: damaged: not labels with their numbers of texts")
+        if len(content) < 2:
+            raise ModelError(f"{path}: damaged: {len(content)} label(s), expected at least 2")
+        odd = next((name for name in content if name != normalize_label(name) or not is_unicode(name)), None)
+        if odd is not None:
+            raise ModelError(f"{path}: damaged: {odd!r} is no label that training writes")
+        return cls(list(content.items()))
 
 
 class LabelBatch(NamedTuple):

@@ -16,12 +16,13 @@ import tokenizers
 from tokenizers import models
 
 from heedful.config import TokenizerConfig
+from heedful.data.asset_files import read_json
 from heedful.data.pairs import TextPair
+from heedful.data.tokenizer_file import check_tokenizer
 from heedful.data.tokenizer_training import (
     BYTE_OF_CHARACTER,
     END,
     PAD,
-    SPECIAL_NAMES,
     SPECIALS,
     START,
     UNK,
@@ -145,17 +146,21 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Load a tokenizer written by `save`."""
+        """Load a tokenizer written by `save`; anything else raises ModelError before the library sees it."""
         try:
-            inner = tokenizers.Tokenizer.from_str(path.read_text(encoding="utf-8"))
-        except Exception as error:  # the library raises a bare Exception for a broken file
+            tree = read_json(path)
+        except (OSError, ValueError) as error:
             raise ModelError(f"{path}: not a tokenizer: {error}") from None
-        if (
-            tuple(map(inner.id_to_token, range(len(SPECIAL_NAMES)))) != SPECIAL_NAMES
-            or inner.get_added_tokens_decoder()
-        ):
-            raise ModelError(f"{path}: not a tokenizer of heedful: its first ids are not {' '.join(SPECIALS)}")
-        return cls(inner)
+        try:
+            check_tokenizer(tree)
+        except ValueError as error:
+            raise ModelError(f"{path}: not a tokenizer of heedful: {error}") from None
+        try:
+            return cls(tokenizers.Tokenizer.from_str(json.dumps(tree)))
+        except (KeyboardInterrupt, SystemExit, MemoryError):
+            raise
+        except BaseException as error:  # the library's errors are bare Exceptions, and its panics not even that
+            raise ModelError(f"{path}: not a tokenizer: {error}") from None
 
     def _name(self, id: int) -> str:
         """Return a token in the spelling of the library; `<unk>` for an id outside the vocabulary."""

@@ -25,10 +25,11 @@ SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
 # text, even where the training text is full of it.
 SPECIAL_NAMES = tuple(f" {name}" for name in SPECIALS)
 
-_SPACE = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())  # as str.split() defines it
-_SUBWORD_BOUNDARIES = (  # a word with the space before it; letters, digits and the rest apart
-    rf" ?\p{{L}}[\p{{L}}\p{{M}}]*| ?\p{{N}}+| ?[^\p{{L}}\p{{N}}{_SPACE}]+"
-    rf"|[{_SPACE}]+(?![^{_SPACE}])|[{_SPACE}]"
+SPACE = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())  # as str.split() defines it
+CHARACTER = r"(?m)."  # any code point
+SUBWORD_BOUNDARIES = (  # a word with the space before it; letters, digits and the rest apart
+    rf" ?\p{{L}}[\p{{L}}\p{{M}}]*| ?\p{{N}}+| ?[^\p{{L}}\p{{N}}{SPACE}]+"
+    rf"|[{SPACE}]+(?![^{SPACE}])|[{SPACE}]"
 )
 
 
@@ -58,7 +59,7 @@ def train_units(lines: Iterable[str], config: TokenizerConfig) -> tokenizers.Tok
     inner.normalizer = normalizer
     word = config.kind == "word"
     inner.pre_tokenizer = pre_tokenizers.Split(
-        Regex(f"[{_SPACE}]+" if word else r"(?m)."), "removed" if word else "isolated"
+        Regex(f"[{SPACE}]+" if word else CHARACTER), "removed" if word else "isolated"
     )
     return inner
 
@@ -70,7 +71,7 @@ def train_subwords(lines: Iterable[str], config: TokenizerConfig) -> tokenizers.
     inner.normalizer = normalizers.Sequence(_normalizers(config))
     inner.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(Regex(_SUBWORD_BOUNDARIES), "isolated"),
+            pre_tokenizers.Split(Regex(SUBWORD_BOUNDARIES), "isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
@@ -99,7 +100,7 @@ def _normalizers(config: TokenizerConfig) -> list[normalizers.Normalizer]:
     if config.decompose:
         steps.append(normalizers.NFD())
     if config.kind == "character":  # so that white space is never unknown
-        steps.append(normalizers.Replace(Regex(f"[{_SPACE}]"), " "))
+        steps.append(normalizers.Replace(Regex(f"[{SPACE}]"), " "))
     elif config.kind in ("bpe", "unigram"):  # so that a first word has the subwords of any other
         steps.append(normalizers.Prepend(" "))
     return steps
