@@ -1,10 +1,22 @@
-"""heedful: train, use, visualize and measure attention models.
+"""heedful: train, use, inspect and measure attention models.
 
-import heedful
+>>> import heedful
+>>> model = heedful.load("en-fr")  # a bundled model, or a model folder
+>>> model("The cat sleeps.")
+'Le chat dort.'
+>>> trace = model.trace("The cat sleeps.")  # every number of the computation
+>>> trace
+<Trace of en-fr: 'The cat sleeps.' -> 'Le chat dort.', 5 x 6 tokens, 1 attention site>
 
-model = heedful.load("build/demo")                          # a folder, or the name of a bundled model
-model("my sister sees the small cat")
-model.trace("my sister sees the small cat").matrix()
+| name | what it is |
+|---|---|
+| `load(name)` | a trained model: a bundled one or a folder |
+| `Model` | what `load` returns: call it, or use `trace` |
+| `Trace` | the record of one run: `matrix`, `table`, `save`, `load` |
+| `attention` | the attention mechanisms as PyTorch modules |
+| `register` | your own scores, metrics, views and tasks, which recipes can name |
+
+Names are imported when they are first used: `import heedful` alone does not import PyTorch.
 """
 
 from __future__ import annotations
@@ -13,11 +25,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from heedful import attention
     from heedful.api import Model, load
     from heedful.registry import register
     from heedful.trace.schema import Trace
 
-__all__ = ["Model", "Trace", "load", "register"]
+    __version__: str
+
+__all__ = ["load", "Trace", "Model", "register", "attention"]
 MODULES = {"Model": "api", "Trace": "trace.schema", "load": "api", "register": "registry"}
 
 
@@ -25,4 +40,13 @@ def __getattr__(name: str) -> Any:
     """Import public names when they are first used, so that `import heedful` does not import torch."""
     if name in MODULES:
         return getattr(import_module(f"heedful.{MODULES[name]}"), name)
+    if name == "attention":
+        return import_module("heedful.attention")
+    if name == "__version__":
+        return import_module("importlib.metadata").version("heedful")
     raise AttributeError(f"module 'heedful' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, for completion in consoles and notebooks."""
+    return sorted([*__all__, "__version__", "__doc__"])

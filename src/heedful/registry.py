@@ -70,10 +70,13 @@ _registered: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
 
 
 def register(kind: str, name: str, obj: Any) -> None:
-    """Make `obj` available under a name, in recipes and on the command line.
+    """Make `obj` available under a name, in recipes, on the command line and in Python.
 
     `kind` is "score", "normalizer", "placement", "backbone", "metric", "view" or "task". Built-in names cannot be
-    replaced.
+    replaced. docs/extending.md has an example of each kind.
+
+        heedful.register("score", "gaussian", Gaussian)
+        heedful.train(pairs, settings={"model.attention.score": "gaussian"})
     """
     _check(kind, name, f'heedful.register("{kind}", "{name}", ...)')
     _registered[kind][name] = obj
@@ -98,16 +101,23 @@ def get(kind: str, name: str) -> Any:
     """Return the object with a name, importing the module that defines it."""
     if name in _built_in(kind):
         entry = _built_in(kind)[name]
-        if not isinstance(entry, str):
-            return entry
-        module, _, attribute = entry.partition(":")
-        return getattr(import_module(module), attribute)
+        return resolve(entry) if isinstance(entry, str) else entry
     if name in _registered[kind]:
         return _registered[kind][name]
     if name in _plugins(kind):
         register(kind, name, _load(_plugins(kind)[name]))
         return _registered[kind][name]
     raise PluginError(f'no {kind} "{name}"; {nearest(name, known_names(kind))}')
+
+
+def resolve(entry: str) -> Any:
+    """Return the object that "module:attribute" names, importing the module.
+
+    >>> resolve("heedful.registry:GROUP")
+    'heedful.plugins'
+    """
+    module, _, attribute = entry.partition(":")
+    return getattr(import_module(module), attribute)
 
 
 @cache

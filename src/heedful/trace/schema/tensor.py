@@ -41,6 +41,10 @@ class PackedTensor(BaseModel):
         raw = base64.b64decode(self.data, validate=True)
         return np.frombuffer(raw, dtype=_NUMPY_DTYPES[self.dtype]).reshape(self.shape)
 
+    def __repr__(self) -> str:
+        axes = ", ".join(f"{name}={size}" for name, size in zip(self.dims, self.shape, strict=True))
+        return f"PackedTensor({self.dtype}, {axes})"
+
     @model_validator(mode="after")
     def _check_size(self) -> Self:
         if len(self.dims) != len(self.shape):

@@ -10,11 +10,11 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +22,11 @@ from pydantic import Field, ValidationError, model_validator
 
 from heedful.atomic_write import atomic_write
 from heedful.errors import TraceError, nearest
+from heedful.trace.schema.display import TraceDisplay
 from heedful.trace.schema.edit import Counterfactual, Edit
 from heedful.trace.schema.fold import NO_WORD, Array
 from heedful.trace.schema.info import Checks, Generator, ModelInfo
 from heedful.trace.schema.migrate import OLD_SCHEMA, SCHEMA, migrate_trace
-from heedful.trace.schema.record import Record
 from heedful.trace.schema.side import Gold, Side, side_from_words
 from heedful.trace.schema.site import Mass, SiteRecord, no_alignment_message
 from heedful.trace.schema.step import BeamTree, Step
@@ -36,10 +36,8 @@ from heedful.trace.schema.tensor import PackedTensor
 TraceDetail = Literal["weights", "steps", "full"]
 
 
-class Trace(Record):
+class Trace(TraceDisplay):
     """One generation: its input, its output, and the attention of every step."""
-
-    to_notebook: ClassVar[Callable[[Trace], str] | None] = None  # set by `heedful.viz`
 
     schema_: Literal["attn-trace/2"] = Field("attn-trace/2", alias="schema")
     id: str = ""
@@ -220,21 +218,18 @@ class Trace(Record):
             ),
         )
 
-    def _repr_html_(self) -> str | None:
-        """Return the HTML that a notebook displays, or None until `heedful.viz` is imported."""
-        to_html = type(self).to_notebook
-        return None if to_html is None else to_html(self)
-
-    def save(self, path: Path) -> None:
+    def save(self, path: str | Path) -> None:
         """Write the trace as JSON, gzipped if the name ends in `.gz`; the file is written atomically."""
+        path = Path(path)
         raw = (self.model_dump_json(by_alias=True, exclude_none=True) + "\n").encode()
         raw = gzip.compress(raw, mtime=0) if path.suffix == ".gz" else raw
         with atomic_write(path, TraceError) as draft:
             draft.write_bytes(raw)
 
     @classmethod
-    def load(cls, path: Path) -> Self:
+    def load(cls, path: str | Path) -> Self:
         """Read a trace of this or an earlier format."""
+        path = Path(path)
         try:
             raw = path.read_bytes()
             raw = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
