@@ -96,7 +96,7 @@ BAD: dict[str, tuple[str, str]] = {
     "input changed": ("open('r.toml', 'w').close(); raise SystemExit(0)", "input changed"),
     "crash": ("import ctypes; ctypes.string_at(0)", "died: SIGSEGV"),
     "memory": ("x = bytearray(3_000_000_000)", "memory in "),
-    "stranger": ("import stranger", "imported a stranger's module"),
+    "stranger": ("import importlib; importlib.import_module('stranger.evil')", "imported a stranger's module"),
     "process": ("import subprocess; subprocess.run(['true'])", "subprocess.Popen"),
     "control": ("import sys; print('\\x1b[1m', file=sys.stderr); raise SystemExit(0)", "control character"),
     "warning": ("import warnings; warnings.warn('x'); raise SystemExit(0)", "warning: UserWarning"),

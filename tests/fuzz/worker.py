@@ -39,10 +39,11 @@ class Observer:
         if not self.outside:
             return
         if event == "open" and isinstance(arguments[0], str | bytes | os.PathLike):
-            if os.path.realpath(os.fsdecode(arguments[0])).startswith(self.outside):
-                self._add(f"opened {Path(os.fsdecode(arguments[0])).name} outside")
-        elif event == "import" and str(arguments[0]).startswith("stranger"):
-            self._add("imported a stranger's module")
+            path = os.path.realpath(os.fsdecode(arguments[0]))
+            if path.startswith(self.outside):
+                self._add(f"opened {Path(path).name} outside")
+            elif "/stranger/" in path:  # importlib raises no event of its own
+                self._add("imported a stranger's module")
         elif event in SUSPICIOUS:
             self._add(f"{event} in {innermost_frame(traceback.extract_stack())}")
 
