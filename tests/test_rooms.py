@@ -15,6 +15,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "heedful"
 ROOMS = (
     "errors",
+    "arguments",
     "optional",
     "terminal_text",
     "atomic_write",

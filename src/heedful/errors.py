@@ -11,6 +11,10 @@ class HeedfulError(Exception):
     """Base of all errors of this package; the command line prints the message and exits with status 2."""
 
 
+class ArgumentError(HeedfulError, TypeError, ValueError):
+    """A wrong argument of a Python call; the message begins with the argument's name."""
+
+
 class Problem(NamedTuple):
     """One problem of a recipe: the file or override it is in, the section, and a sentence."""
 

@@ -166,3 +166,11 @@ def test_an_unknown_item_is_an_error_with_suggestions(typed: str, message: str) 
 def test_an_unknown_user_is_an_error_with_suggestions() -> None:
     with pytest.raises(DataError, match=r'no user "neu"; did you mean "new"\? there are 3 users, such as 7, 8, new'):
         small_catalog().find_user("neu")
+
+
+def test_a_name_that_is_a_title_and_the_id_of_another_item_is_never_guessed() -> None:
+    catalog = Catalog(["7"], ["300", "12"], ["Heat", "300"], Histories.from_pairs(np.array([0]), np.array([0]), 1))
+    with pytest.raises(DataError, match=r'"300" is the title of one item and the id of another \(Heat\); write'):
+        catalog.find_item("300")
+    assert catalog.find_item("id:300") == 0
+    assert catalog.find_item("title:300") == 1

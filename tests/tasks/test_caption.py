@@ -20,6 +20,7 @@ from command_line import complaint, here
 from heedful.attention import NO_HOOKS
 from heedful.config.presets import CAPTIONERS
 from heedful.data.batch import Regions, TextBatch
+from heedful.errors import ArgumentError
 from heedful.tasks.caption.assets import all_regions
 from heedful.tasks.caption.data import open_items
 from heedful.tasks.caption.pointing_game import play_pointing_game
@@ -139,6 +140,24 @@ def test_an_image_is_captioned_from_a_file_or_stdin_and_drawn(
     assert captioner(image) == caption
     assert captioner([str(image)] * 2, beam=1) == [caption, caption]
     assert captioner.trace(str(image)).target.text == caption
+    assert len(captioner(image, n_best=2)) == 2
+
+
+def test_a_captioner_in_python_takes_paths_images_arrays_and_bytes(model: Path, image: Path) -> None:
+    captioner = heedful.load(model)
+    caption = captioner(image)
+    with Image.open(image) as opened:
+        pixels = np.asarray(opened.convert("RGB"))
+        assert captioner([image, opened, pixels, pixels / 255, image.read_bytes()]) == [caption] * 5
+    assert captioner.trace(pixels).target.text == caption
+    assert [trace.target.text for trace in captioner.trace([pixels, image])] == [caption] * 2
+    for wrong, message in [
+        (7, "inputs: expected a path, an image of Pillow, an array or bytes, got int"),
+        ([pixels, np.zeros((3, 64, 64))], r"inputs\[1\]: an array of shape \(3, 64, 64\) is not an image"),
+        (pixels.astype(np.float32), "inputs: the values of an image of float32 must be from 0 to 1"),
+    ]:
+        with pytest.raises(ArgumentError, match=message):
+            captioner(wrong)
 
 
 def test_a_captioner_is_evaluated_with_a_gallery(model: Path, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from command_line import RECIPES, complaint, here, stopped
 from command_line import heedful as run_forked
 from heedful.config import load_recipe
 from heedful.data.ratings import open_ratings
+from heedful.errors import ArgumentError
 from heedful.tasks.model_folder import load_model
 from heedful.tasks.recommend.api import Recommender
 from heedful.tasks.recommend.assets import LoadedRecommender
@@ -396,8 +397,32 @@ def test_a_recommender_in_python_gives_items_with_reasons(model: Path) -> None:
     expected = recommend("-m", model, "--user", "7", "--top", "3")["items"]
     assert [item.title for item in best] == [item["title"] for item in expected]
     assert [reason.title for reason in best[0].reasons] == [reason["title"] for reason in expected[0]["reasons"]]
-    assert recommender([best[0].title], top=1)[0].title != best[0].title
-    assert recommender.trace("user:7").target.words[:3] == [item.title for item in best]
+    assert [item.id for item in best] == [item["id"] for item in expected]
+    assert recommender(user=7, top=3) == best, "users are named by number or by text"
+    assert recommender(user=[7, "8"], top=3) == [best, recommender(user=8, top=3)]
+    assert recommender.trace(user=7).target.words[:3] == [item.title for item in best]
+    assert [trace.target.words[:3] for trace in recommender.trace(user=[7])] == [[item.title for item in best]]
+
+
+def test_a_recommender_in_python_takes_items_by_title_or_id(model: Path) -> None:
+    recommender = heedful.load(model)
+    first = recommender(user=7, top=1)[0]
+    by_title = recommender(items=[first.title], top=2)
+    assert first.title not in [item.title for item in by_title]
+    assert recommender(items=[f"id:{first.id}"], top=2) == by_title
+    assert recommender(items=[[first.title], [first.title]], top=2) == [by_title] * 2
+    assert recommender.trace(items=[first.title]).source.words == [first.title]
+    for arguments, message in [
+        ({}, "user, items: give one of them"),
+        ({"user": 7, "items": [first.title]}, "user, items: give one of them"),
+        ({"items": first.title}, "items: expected a list of items, got str"),
+        ({"user": 7, "beam": 3}, "beam: no such argument"),
+        ({"user": 7, "top": 0}, "top=0: expected a whole number"),
+    ]:
+        with pytest.raises(ArgumentError, match=message):
+            recommender(**arguments)
+    with pytest.raises(ArgumentError, match=r"say what it is: user=7"):
+        recommender([first.title])
 
 
 def test_a_probe_with_the_models_weights_gives_its_probabilities_and_with_others_plain_loops(model: Path) -> None:

@@ -106,25 +106,40 @@ class Catalog:
         raise DataError(f'no user "{name}"; {suggestion}there are {len(self.users):,} users, such as {examples}')
 
     def find_item(self, name: str) -> int:
-        """Return the number of an item by its title, exact or normalized, or by its id (`id:12`, or `12`)."""
+        """Return the number of an item by its title, exact or normalized, or by its id.
+
+        A name that is the title of one item and the id of another is an error: `id:300` and `title:300` say which.
+        """
         typed = " ".join(name.split())
         if typed.startswith("id:") and typed.removeprefix("id:") in self.item_numbers:
             return self.item_numbers[typed.removeprefix("id:")]
-        for form in (typed.lower(), normalize_title(typed)):
-            items = self._items_by_title.get(form, [])
-            if len(items) == 1:
-                return items[0]
-            if items:
-                examples = ", ".join(f"{self.titles[item]} (id:{self.items[item]})" for item in items[:N_SUGGESTIONS])
-                raise DataError(f'{len(items)} items have the title "{typed}", such as {examples}; give the id')
-        if typed in self.item_numbers:
-            return self.item_numbers[typed]
+        titled = self._find_titled(typed.removeprefix("title:").strip())
+        by_id = None if typed.startswith("title:") else self.item_numbers.get(typed)
+        if titled is not None and by_id is not None and titled != by_id:
+            raise DataError(
+                f'"{typed}" is the title of one item and the id of another ({self.name(by_id)});'
+                f" write title:{typed} or id:{typed}"
+            )
+        number = by_id if titled is None else titled
+        if number is not None:
+            return number
         similar = difflib.get_close_matches(normalize_title(typed), self._items_by_title, n=N_SUGGESTIONS)
         names = list(dict.fromkeys(self.name(self._items_by_title[form][0]) for form in similar))
         if not any(self.titles):
             names = difflib.get_close_matches(typed, self.items, n=N_SUGGESTIONS)
         suggestion = f"; did you mean {_either(names)}?" if names else ""
         raise DataError(f'no item has the title "{typed}"{suggestion}')
+
+    def _find_titled(self, title: str) -> int | None:
+        """Return the item with a title, exact or normalized; several are an error."""
+        for form in (title.lower(), normalize_title(title)):
+            items = self._items_by_title.get(form, [])
+            if len(items) == 1:
+                return items[0]
+            if items:
+                examples = ", ".join(f"{self.titles[item]} (id:{self.items[item]})" for item in items[:N_SUGGESTIONS])
+                raise DataError(f'{len(items)} items have the title "{title}", such as {examples}; give the id')
+        return None
 
 
 def _read_array(archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, overload
 
-from heedful.config import DecodingOptions, decoding_options
+from heedful.arguments import as_list, is_several, one_per_input, python_errors
+from heedful.config import DecodingOptions, Recipe, decoding_options
+from heedful.errors import ArgumentError, ConfigError
 from heedful.tasks.base import LoadedModel, TraceRequest
 from heedful.tasks.registry import get_task
 from heedful.trace.edits import parse_edit
@@ -13,49 +17,128 @@ from heedful.trace.schema import Edit, Gold, Trace, TraceDetail
 
 
 class Model:
-    """A trained model. Calls accept decoding options (`beam=5`, `method="sample"`, ...) if the model generates text."""
+    """A trained model: call it with one input or with several.
+
+    >>> import heedful
+    >>> model = heedful.load("en-fr")
+    >>> model("The cat sleeps.")
+    'Le chat dort.'
+    >>> model(["The cat sleeps.", "A dog eats."], beam=5)
+    ['Le chat dort.', 'Un chien mange.']
+
+    What goes in and comes out depends on the task: lines become lines, texts labels, images captions, histories
+    items, and a language model returns the surprisal of each word. Models that generate text take the options of
+    decoding as keywords (`beam`, `method`, `n_best`, `max_length`, ...; `heedful.config.DecodingOptions` lists them).
+
+    A model can be used by several threads at the same time.
+    """
 
     def __init__(self, loaded: LoadedModel[Any, Any]) -> None:
         self.loaded = loaded
 
-    def __call__(self, inputs: Any, **options: Any) -> Any:
+    @property
+    def name(self) -> str:
+        """The name of the model: that of its folder."""
+        return self.loaded.name
+
+    @property
+    def task(self) -> str:
+        """The task it was trained for, such as "translate"."""
+        return self.loaded.recipe.task.kind
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe it was trained with, every setting resolved."""
+        return self.loaded.recipe
+
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
         """Return the model's output; inputs and outputs are those of its task."""
         raise NotImplementedError
 
+    @overload
+    def trace(self, inputs: str | bytes | Path, **options: Any) -> Trace: ...
+    @overload
+    def trace(self, inputs: list[Any] | tuple[Any, ...], **options: Any) -> list[Trace]: ...
+    @overload
+    def trace(self, inputs: Any = None, **options: Any) -> Any: ...
     def trace(
         self,
-        text: str,
+        inputs: Any = None,
         *,
         detail: TraceDetail = "steps",
-        target: str | None = None,
-        gold: Gold | None = None,
-        edits: Sequence[str | Edit] = (),
+        target: str | Sequence[str] | None = None,
+        gold: Gold | Sequence[Gold] | None = None,
+        edits: str | Edit | Sequence[str | Edit] = (),
         what_if: bool = False,
         **options: Any,
-    ) -> Trace:
-        """Record every step of the model on one input; with `edits`, the steps after changing its attention.
+    ) -> Trace | list[Trace]:
+        """Record every step of the model on one input, or on each of several.
 
-        `text` is a line, an image's file name, or `user:ID`. The trace of an edited run names the unedited one as
-        its parent. `what_if` adds what attending to each single position would have changed.
+        `detail` is "weights", "steps" or "full". `target` is an output to compute in place of the model's own, and
+        `gold` has the gold links; for several inputs both are lists. `what_if` adds what attending to each single
+        position would have changed.
+
+        With `edits`, such as `"onehot:step=1,position=0"`, record the run with other attention weights; that trace
+        names the unedited one as its parent.
+
+        >>> import heedful
+        >>> trace = heedful.load("en-fr").trace("The cat sleeps.")
+        >>> trace.matrix().shape  # output tokens, source tokens
+        (5, 6)
         """
-        task, decoding = get_task(self.loaded.recipe.task.kind), self._decoding(options)
-        request = TraceRequest(str(text), detail, target, gold=gold, with_counterfactuals=what_if)
-        trace = task.trace(self.loaded, request, decoding)
-        if not edits:
-            return trace
-        parsed = [parse_edit(edit) if isinstance(edit, str) else edit for edit in edits]
-        edited = TraceRequest(
-            str(text), detail, target, gold=gold, edits=parsed, parent=trace, with_counterfactuals=what_if
-        )
-        return task.trace(self.loaded, edited, decoding)
+        several, items = is_several(inputs), as_list(inputs)
+        decoding = self._trace_decoding(options)
+        targets = one_per_input(target, len(items), several, "target")
+        golds = one_per_input(gold, len(items), several, "gold")
+        parsed = _parse_edits(edits)
+        with python_errors():
+            traces = [
+                self._trace_edited(
+                    item, TraceRequest("", detail, t, gold=g, with_counterfactuals=what_if), parsed, decoding
+                )
+                for item, t, g in zip(items, targets, golds, strict=True)
+            ]
+        return traces if several else traces[0]
+
+    def _trace_edited(
+        self, item: Any, request: TraceRequest, edits: Sequence[Edit], decoding: DecodingOptions
+    ) -> Trace:
+        """Return the trace of one input; with edits, that of the edited run."""
+        trace = self._trace_one(item, request, decoding)
+        return self._trace_one(item, replace(request, edits=edits, parent=trace), decoding) if edits else trace
+
+    def _trace_one(self, item: Any, request: TraceRequest, decoding: DecodingOptions) -> Trace:
+        if not isinstance(item, str):
+            raise ArgumentError(f"inputs: expected text, got {type(item).__name__}")
+        return get_task(self.task).trace(self.loaded, replace(request, input=item), decoding)
+
+    def _trace_decoding(self, options: dict[str, Any]) -> DecodingOptions:
+        decoding = self._decoding(options)
+        if options.get("n_best", 1) != 1:
+            raise ArgumentError(f"n_best={options['n_best']}: a trace records one output; give others as target")
+        return decoding
 
     def _decoding(self, options: dict[str, Any]) -> DecodingOptions:
         """Return the recipe's decoding options, replaced by those of a call."""
-        return self.loaded.recipe.decoding.override(decoding_options(options))
+        try:
+            return self.loaded.recipe.decoding.override(decoding_options(options))
+        except ConfigError as error:
+            texts = [problem.text.replace("no such setting", "no such argument", 1) for problem in error.problems]
+            raise ArgumentError("\n".join(text.replace(" = ", "=", 1) for text in texts)) from None
 
     def _check_no_decoding_options(self, options: dict[str, Any]) -> None:
         if options:
-            raise TypeError(f"{next(iter(options))}: decoding options are for models that generate text")
+            name = next(iter(options))
+            raise ArgumentError(
+                f"{name}: no such argument; {self.name} was trained to {self.task} and generates no text"
+            )
 
     def __repr__(self) -> str:
-        return f"<heedful model {self.loaded.name}: {self.loaded.recipe.task.kind}>"
+        return f"<heedful model {self.name}: {self.task}>"
+
+
+def _parse_edits(edits: str | Edit | Sequence[str | Edit]) -> list[Edit]:
+    single = isinstance(edits, str | Edit)
+    listed: Sequence[str | Edit] = [edits] if single else edits  # type: ignore[list-item, assignment]
+    with python_errors():
+        return [parse_edit(edit) if isinstance(edit, str) else edit for edit in listed]

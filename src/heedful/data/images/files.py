@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.data.worlds.scenes import draw_scene
-from heedful.errors import DataError
+from heedful.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -71,6 +71,22 @@ class ImageBytes:
 
 
 @dataclass(frozen=True)
+class ImageObject:
+    """An image of Pillow."""
+
+    name: str
+    image: Image
+
+    def content_hash(self) -> str:
+        pixels = self.open()
+        return hashlib.sha256(f"{pixels.size}".encode() + pixels.tobytes()).hexdigest()
+
+    def open(self) -> Image:
+        _check_size(self.image.size, self.name)
+        return _to_rgb(_turn_upright(self.image.copy(), self.name), self.name)
+
+
+@dataclass(frozen=True)
 class SceneImage:
     """An image of the scenes world, drawn when it is opened."""
 
@@ -89,6 +105,42 @@ class SceneImage:
         from PIL import Image
 
         return Image.fromarray(draw_scene(self.number, self.seed, self.pixels).image)
+
+
+def image_source(image: object, name: str = "image") -> ImageSource:
+    """Return what a Python user calls an image as a source: a path, an image of Pillow, an array, or a file's bytes.
+
+    An array has the shape (height, width) or (height, width, channels) with 1, 3 or 4 channels: whole numbers from 0
+    to 255, or fractions from 0 to 1. `name` is the argument's, for errors.
+    """
+    if isinstance(image, str | Path):
+        return ImageFile(Path(image))
+    if isinstance(image, bytes | bytearray | memoryview):
+        return ImageBytes(name, bytes(image))
+    if hasattr(image, "getbands"):  # Pillow's; it need not be imported to see that an argument is something else
+        return ImageObject(name, image)  # type: ignore[arg-type]
+    if hasattr(image, "__array__"):
+        return ImageObject(name, _image_of_array(np.asarray(image), name))
+    kind = type(image).__name__
+    raise ArgumentError(f"{name}: expected a path, an image of Pillow, an array or bytes, got {kind}")
+
+
+def _image_of_array(array: npt.NDArray[np.generic], name: str) -> Image:
+    from PIL import Image
+
+    if array.ndim == 3 and array.shape[2] == 1:
+        array = array[:, :, 0]
+    if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (3, 4)):
+        raise ArgumentError(
+            f"{name}: an array of shape {array.shape} is not an image; expected (height, width) or (height, width, 3)"
+        )
+    values = array.astype(np.float64)
+    maximum = 1.0 if np.issubdtype(array.dtype, np.floating) else 255.0
+    if array.dtype == np.bool_:
+        maximum = 1.0
+    if not array.size or not bool(((values >= 0) & (values <= maximum)).all()):
+        raise ArgumentError(f"{name}: the values of an image of {array.dtype} must be from 0 to {maximum:g}")
+    return Image.fromarray(np.round(values * (255 / maximum)).astype(np.uint8))
 
 
 def load_image(source: Path | BinaryIO, name: str = "") -> Image:

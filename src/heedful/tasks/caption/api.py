@@ -3,25 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
-from heedful.data.images.files import ImageFile
+import numpy as np
+import numpy.typing as npt
+
+from heedful.arguments import as_list, is_several, python_errors
+from heedful.config import DecodingOptions
+from heedful.data.images.backbone import Backbone
+from heedful.data.images.files import ImageSource, image_source
 from heedful.tasks.api import Model
+from heedful.tasks.base import TraceRequest
 from heedful.tasks.caption.predict import load_backbone, search_images
+from heedful.tasks.caption.trace import trace_image
+from heedful.trace.schema import Trace
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    AnyImage = str | Path | bytes | Image | npt.NDArray[np.generic]
 
 
 class Captioner(Model):
-    """An image captioner."""
+    """An image captioner. An image is a path, an image of Pillow, a NumPy array, or the bytes of a file."""
+
+    @cached_property
+    def _backbone(self) -> Backbone:
+        return load_backbone(self.loaded)
 
     @overload
-    def __call__(self, inputs: str | Path, **options: Any) -> str: ...
+    def __call__(self, inputs: AnyImage, **options: Any) -> str: ...
     @overload
-    def __call__(self, inputs: Sequence[str | Path], **options: Any) -> list[str]: ...
-    def __call__(self, inputs: str | Path | Sequence[str | Path], **options: Any) -> str | list[str]:
-        """Return the caption of an image file, or of each of several."""
-        files = [inputs] if isinstance(inputs, str | Path) else list(inputs)
-        images = [ImageFile(Path(file)).open() for file in files]
-        hypotheses = search_images(self.loaded.model, load_backbone(self.loaded), images, self._decoding(options))
-        texts: list[str] = [self.loaded.assets.target.decode(best[0].tokens) for best in hypotheses]
-        return texts[0] if isinstance(inputs, str | Path) else texts
+    def __call__(self, inputs: Sequence[AnyImage], **options: Any) -> list[str]: ...
+    def __call__(self, inputs: AnyImage | Sequence[AnyImage], **options: Any) -> Any:
+        """Return the caption of an image, or of each of several; with `n_best`, so many of each, best first.
+
+        >>> import heedful
+        >>> photos = heedful.load("photos")
+        >>> len(photos(np.zeros((64, 64, 3), dtype=np.uint8), n_best=3))
+        3
+        """
+        decoding = self._decoding(options)
+        with python_errors():
+            images = [source.open() for source in _sources(inputs)]
+            hypotheses = search_images(self.loaded.model, self._backbone, images, decoding)
+        decode = self.loaded.assets.target.decode
+        texts: list[list[str]] = [[decode(hypothesis.tokens) for hypothesis in best] for best in hypotheses]
+        answers = texts if decoding.n_best > 1 else [best[0] for best in texts]
+        return answers if is_several(inputs) else answers[0]
+
+    def _trace_one(self, item: Any, request: TraceRequest, decoding: DecodingOptions) -> Trace:
+        return trace_image(self.loaded, image_source(item), request, decoding)
+
+
+def _sources(inputs: Any) -> list[ImageSource]:
+    several = is_several(inputs)
+    images = enumerate(as_list(inputs))
+    return [image_source(image, f"inputs[{index}]" if several else "inputs") for index, image in images]

@@ -22,7 +22,8 @@ Numbers = npt.NDArray[np.float64]
 class Reason(NamedTuple):
     """An item of the history: its attention weight, and the recommended item's score with it minus without it."""
 
-    item: int
+    item: int  # number in the catalog
+    id: str  # id in the data
     title: str
     weight: float
     effect: float
@@ -31,7 +32,8 @@ class Reason(NamedTuple):
 class Recommendation(NamedTuple):
     """A recommended item, its score, and the items of the history that raised it most."""
 
-    item: int
+    item: int  # number in the catalog
+    id: str  # id in the data
     title: str
     score: float
     reasons: Sequence[Reason]
@@ -113,7 +115,7 @@ def find_reasons(
     positions = [i for i in order if history[i] != item and item_weights.contributions[i] > 0][:limit]
     effects = leave_one_out(loaded, history, item, positions)
     return [
-        Reason(int(history[i]), loaded.assets.name(int(history[i])), float(item_weights.weights[i]), effect)
+        Reason(*_describe(loaded, int(history[i])), float(item_weights.weights[i]), effect)
         for i, effect in zip(positions, effects, strict=True)
         if effect > 0
     ]
@@ -126,5 +128,9 @@ def recommend(loaded: LoadedRecommender, history: Ints, top: int = 10, n_reasons
     recommendations = []
     for (item, score), item_weights in zip(best, weights, strict=True):
         reasons = find_reasons(loaded, history, item, item_weights, n_reasons)
-        recommendations.append(Recommendation(item, loaded.assets.name(item), score, reasons))
+        recommendations.append(Recommendation(*_describe(loaded, item), score, reasons))
     return recommendations
+
+
+def _describe(loaded: LoadedRecommender, item: int) -> tuple[int, str, str]:
+    return item, loaded.assets.items[item], loaded.assets.name(item)

@@ -28,13 +28,13 @@ EFFECT, LEAVE_ONE_OUT = "effect", "leave-one-out"
 SOURCE = "source"
 
 
-def trace_recommendation(loaded: LoadedRecommender, request: TraceRequest) -> Trace:
-    """Record the scores of items for `user:ID` or `items:Title A; Title B`.
+def trace_recommendation(loaded: LoadedRecommender, request: TraceRequest, history: Ints | None = None) -> Trace:
+    """Record the scores of items for a history, or for `user:ID` or `items:Title A; Title B` of the request.
 
     The items are those of the request's target (titles), of its parent, or the best ones.
     """
     _check_request(request)
-    history = parse_history(loaded, request.input)
+    history = parse_history(loaded, request.input) if history is None else history
     if request.target is not None:
         items = [loaded.assets.find_item(title) for title in split_titles(request.target)]
     elif request.parent is not None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, overload
 
+from heedful.arguments import as_texts, python_errors
 from heedful.tasks.api import Model
+from heedful.tasks.limits import OnTooLong
 from heedful.tasks.seq2seq.assets import LoadedSeq2Seq
 from heedful.tasks.seq2seq.predict import generate_texts, make_predictor
 
@@ -18,11 +20,22 @@ class TextGenerator(Model):
         self.predictor = make_predictor([loaded])
 
     @overload
-    def __call__(self, inputs: str, **options: Any) -> str: ...
+    def __call__(self, inputs: str, *, on_too_long: OnTooLong = "cut", **options: Any) -> str: ...
     @overload
-    def __call__(self, inputs: Sequence[str], **options: Any) -> list[str]: ...
-    def __call__(self, inputs: str | Sequence[str], **options: Any) -> str | list[str]:
-        """Return the best output of a line, or of each of several lines."""
-        lines = [inputs] if isinstance(inputs, str) else list(inputs)
-        outputs = [best[0] for best in generate_texts(self.predictor, lines, self._decoding(options))]
-        return outputs[0] if isinstance(inputs, str) else outputs
+    def __call__(self, inputs: Iterable[str], *, on_too_long: OnTooLong = "cut", **options: Any) -> list[str]: ...
+    def __call__(self, inputs: str | Iterable[str], *, on_too_long: OnTooLong = "cut", **options: Any) -> Any:
+        """Return the best output of a line, or of each of several lines; with `n_best`, so many of each, best first.
+
+        `options` are those of decoding: `beam=5`, `method="sample"`, `n_best=3`, `max_length=50`, `seed=1`, ...
+        `on_too_long` says what becomes of a line with more tokens than the model reads: "cut", "skip" or "error".
+
+        >>> import heedful
+        >>> model = heedful.load("en-fr")
+        >>> model("The cat sleeps.", n_best=2)
+        ['Le chat dort.', 'Le chat reste.']
+        """
+        lines, decoding = as_texts(inputs), self._decoding(options)
+        with python_errors():
+            outputs = generate_texts(self.predictor, lines, decoding, on_too_long=on_too_long)
+        answers = outputs if decoding.n_best > 1 else [best[0] for best in outputs]
+        return answers[0] if isinstance(inputs, str) else answers
