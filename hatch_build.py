@@ -83,7 +83,7 @@ def _build_kernel(compiler: str, folder: Path, level: int, flags: list[str]) -> 
     name = f"kernels-{level}.so"
     object_file, draft = folder / f"{name}.o", folder / f"{name}.tmp"
     # Not linked with an OpenMP library: the loader provides torch's, so that both share one thread pool.
-    common = ["-O3", "-ffast-math", "-fPIC", "-fopenmp"]
+    common = ["-O3", "-ffast-math", "-fPIC", "-fopenmp", "-Werror=vla"]
     commands = [
         [compiler, *common, *flags, "-c", str(folder / "csrc" / "kernels.c"), "-o", str(object_file)],
         [compiler, "-shared", str(object_file), "-o", str(draft), "-lm"],

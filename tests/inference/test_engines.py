@@ -14,6 +14,8 @@ from heedful.config.presets import ENCODER_DECODERS
 from heedful.data.batch import EncodedPair, collate
 from heedful.data.tokenizer import START
 from heedful.decoding import force_decode, search
+from heedful.errors import ShapeError
+from heedful.inference import gru_engine, transformer_engine
 from heedful.inference.engine import Engine
 from heedful.inference.int8 import quantize
 from heedful.inference.optimize import optimize_for_inference
@@ -165,3 +167,67 @@ def test_greedy_generation_equals_single_steps(name: str, max_length: int) -> No
             assert greedy.attentions.keys() == step_by_step.attentions.keys()
             for site, weights in greedy.attentions.items():
                 assert torch.equal(weights, step_by_step.attentions[site])
+
+
+@pytest.mark.parametrize("name", SUPPORTED)
+def test_a_greedy_output_can_be_stopped_between_steps(name: str) -> None:
+    engine = optimize_for_inference(build_model(name, SUPPORTED[name], seed=5))
+    assert isinstance(engine, Engine)
+    batch = collate([small_models.small_examples()[0]])
+    with torch.inference_mode():
+        state, _ = engine.initial_state(batch)
+        with pytest.MonkeyPatch.context() as patch:
+            for module in (gru_engine, transformer_engine):
+                patch.setattr(module, "STEPS_PER_CALL", 4)
+            answers = iter([False, False, True])
+            stopped = engine.generate_greedy(state, 100, Hooks(Detail.WEIGHTS), lambda: next(answers))
+        expected = engine.generate_greedy(state, 8, Hooks(Detail.WEIGHTS))
+        refused = engine.generate_greedy(state, 8, Hooks(Detail.WEIGHTS), lambda: True)
+    assert stopped is not None
+    assert expected is not None
+    assert (stopped.tokens, stopped.logp) == (expected.tokens, expected.logp)
+    for site, weights in expected.attentions.items():
+        assert torch.equal(stopped.attentions[site], weights)
+    assert refused is not None
+    assert (refused.tokens, refused.logp) == ([], [])
+
+
+@pytest.mark.parametrize("name", SUPPORTED)
+def test_an_error_of_the_callers_ends_a_greedy_output(name: str) -> None:
+    engine = optimize_for_inference(build_model(name, SUPPORTED[name]))
+    assert isinstance(engine, Engine)
+
+    def out_of_time() -> bool:
+        raise TimeoutError
+
+    with torch.inference_mode(), pytest.raises(TimeoutError):
+        engine.generate_greedy(
+            engine.initial_state(collate([small_models.small_examples()[0]]))[0], 9, Hooks(), out_of_time
+        )
+
+
+@pytest.mark.parametrize("wrong", [-1, 90, 2**40])
+@pytest.mark.parametrize("name", SUPPORTED)
+def test_a_token_outside_the_vocabulary_is_an_error_in_encoder_and_decoder(name: str, wrong: int) -> None:
+    model = build_model(name, SUPPORTED[name])
+    source = collate([EncodedPair([4, wrong, 5], [4])])
+    for generator in (model, optimize_for_inference(model)):
+        with torch.inference_mode():
+            state, _ = generator.initial_state(small_models.small_batch())
+            with pytest.raises(ShapeError, match=f"token {wrong} does not exist: only 0 to 89 exist"):
+                generator.top_next_tokens(state, torch.tensor([4, wrong, 5]), 2)
+            with pytest.raises(ShapeError, match=f"token {wrong} does not exist: only 0 to 89 exist"):
+                generator.initial_state(source)
+
+
+def test_a_greedy_output_beyond_the_learned_positions_is_an_error() -> None:
+    learned = {"decoder__positions": "learned", "decoder__max_positions": 12}
+    model = build_model("transformer", SUPPORTED["transformer"] | learned, seed=5)
+    engine, batch = optimize_for_inference(model), collate([small_models.small_examples()[0]])
+    assert isinstance(engine, Engine)
+    with torch.inference_mode():
+        state, _ = engine.initial_state(batch)
+        assert engine.generate_greedy(state, 12) is not None
+        assert engine.generate_greedy(state, 13) is None
+    with pytest.raises(ShapeError, match="12"):
+        search(engine, batch, DecodingOptions(max_length=40))

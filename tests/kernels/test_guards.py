@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
+from torch import Tensor
 
 from heedful import kernels
+from heedful.errors import ShapeError
+from heedful.kernels.guards import check_offsets
 
 FLOAT32 = torch.zeros(2)
 needs_kernels = pytest.mark.skipif(kernels.library() is None, reason="the kernels are not built")
@@ -50,3 +55,100 @@ def test_a_kernel_without_a_backward_pass_runs_only_where_no_gradients_are_recor
 )
 def test_dropout_drops_in_training_with_a_probability_above_0(p: float, training: bool, expected: bool) -> None:
     assert kernels.is_dropout_active(p, training) is expected
+
+
+# Every kernel with valid tensors. Whatever is done to one of them, C is not given its address.
+
+A, B, C, H = 3, 5, 4, 6  # rows, keys, width, hidden
+
+
+def floats(*shape: int) -> Tensor:
+    return torch.randn(shape)
+
+
+def kept(*shape: int) -> Tensor:
+    return torch.ones(shape, dtype=torch.bool)
+
+
+CALLS: dict[str, tuple[Callable[..., object], tuple[Tensor, ...]]] = {
+    "additive_attention": (
+        kernels.additive_attention,
+        (floats(A, H), floats(A, B, H), floats(H), kept(A, B), floats(A, B, C), floats(A, B), floats(A, C)),
+    ),
+    "additive_attention_backward": (
+        kernels.additive_attention_backward,
+        (
+            *(floats(A, H), floats(A, B, H), floats(H), kept(A, B), floats(A, B, C), floats(A, B), floats(A, C)),
+            *(floats(A, H), floats(A, B, H), floats(A, B, C), floats(A, H), floats(A, B)),
+        ),
+    ),
+    "gru_cell": (kernels.gru_cell, (floats(A, 3 * H), floats(A, 3 * H), floats(A, H), floats(A, H), floats(A, 3 * H))),
+    "gru_cell_backward": (
+        kernels.gru_cell_backward,
+        (
+            *(floats(A, 3 * H), floats(A, H), floats(A, H), floats(A, H)),
+            *(floats(A, 3 * H), floats(A, 3 * H), floats(A, H)),
+        ),
+    ),
+    "lstm_cell": (kernels.lstm_cell, (floats(A, 4 * H), floats(A, H), floats(A, H), floats(A, H), floats(A, H))),
+    "lstm_cell_backward": (
+        kernels.lstm_cell_backward,
+        (floats(A, 4 * H), floats(A, H), floats(A, H), floats(A, H), floats(A, H)),
+    ),
+    "cross_entropy": (lambda x, y: kernels.cross_entropy(x, y, 0.1), (floats(A, C), torch.tensor([0, 1, C - 1]))),
+    "rdrop_cross_entropy": (
+        lambda x, y, targets: kernels.rdrop_cross_entropy(x, y, targets, 0.1, 1.0),
+        (floats(A, C), floats(A, C), torch.tensor([0, 1, C - 1])),
+    ),
+    "int8": (lambda x, y: kernels.Int8Product(torch.randn(H, C))(x, y), (floats(A, C), floats(A, H))),
+}
+ARGUMENTS = [(name, index) for name, (_, tensors) in CALLS.items() for index in range(len(tensors))]
+MAY_BE_A_VIEW = {("gru_cell_backward", 1), ("int8", 0)}  # rows apart; made contiguous
+
+
+def clone_arguments(name: str) -> tuple[Callable[..., object], list[Tensor]]:
+    function, tensors = CALLS[name]
+    return function, [tensor.clone() for tensor in tensors]
+
+
+@needs_kernels
+@pytest.mark.parametrize("name", CALLS)
+def test_valid_tensors_pass(name: str) -> None:
+    function, tensors = clone_arguments(name)
+    function(*tensors)
+
+
+@needs_kernels
+@pytest.mark.parametrize(("name", "index"), ARGUMENTS)
+def test_a_tensor_of_another_shape_is_an_error(name: str, index: int) -> None:
+    function, tensors = clone_arguments(name)
+    tensors[index] = tensors[index][..., :-1].contiguous()
+    with pytest.raises(ShapeError):
+        function(*tensors)
+
+
+@needs_kernels
+@pytest.mark.parametrize(("name", "index"), [case for case in ARGUMENTS if case not in MAY_BE_A_VIEW])
+def test_a_tensor_with_gaps_is_an_error(name: str, index: int) -> None:
+    function, tensors = clone_arguments(name)
+    tensors[index] = tensors[index].repeat_interleave(2, dim=-1)[..., ::2]
+    with pytest.raises(ShapeError, match="contiguous"):
+        function(*tensors)
+
+
+@needs_kernels
+@pytest.mark.parametrize("wrong", [-1, C, 2**62])
+@pytest.mark.parametrize("name", ["cross_entropy", "rdrop_cross_entropy"])
+def test_a_target_outside_the_vocabulary_is_an_error(name: str, wrong: int) -> None:
+    function, tensors = clone_arguments(name)
+    tensors[-1][1] = wrong
+    with pytest.raises(ShapeError, match=rf"token {wrong} does not exist: only 0 to {C - 1} exist"):
+        function(*tensors)
+
+
+@needs_kernels
+def test_offsets_start_at_0_never_fall_and_end_with_the_last_item() -> None:
+    check_offsets(torch.tensor([0, 2, 2, 5]), 5, "offsets")
+    for wrong in ([1, 5], [0, 4], [0, 6], [0, 3, 2, 5], []):
+        with pytest.raises(ShapeError, match="offsets must start at 0, never fall and end at 5"):
+            check_offsets(torch.tensor(wrong, dtype=torch.long), 5, "offsets")

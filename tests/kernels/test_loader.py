@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from fresh_python import run_python
 from heedful import kernels
-from heedful.kernels import loader
+from heedful.kernels import loader, structs
 from heedful.kernels.structs import ARGUMENTS
 
 BUILT = {level for level in loader.LEVELS if (loader.FOLDER / f"kernels-{level}.so").is_file()}
@@ -69,6 +70,28 @@ def test_a_build_of_other_sources_is_not_used(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setitem(ARGUMENTS, "heed_of_tomorrow", ())
     with pytest.warns(UserWarning, match="heed_of_tomorrow"):
         assert loader.load_from(copy_builds(tmp_path, {0})) is None
+
+
+@needs_builds
+def test_a_build_with_a_struct_of_another_size_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(structs, "STRUCTS", (structs.Int8Matrix, structs.LayerNorm))
+    with pytest.warns(UserWarning, match=r"struct LayerNorm has \d+ bytes instead of 24"):
+        assert loader.load_from(copy_builds(tmp_path, {0})) is None
+
+
+@needs_builds
+def test_the_library_knows_the_size_of_every_struct() -> None:
+    library = ctypes.CDLL(str(loader.FOLDER / "kernels-0.so"))
+    sizes = [library.heed_struct_size(index) for index in range(-1, len(structs.STRUCTS) + 1)]
+    assert sizes == [0, *map(ctypes.sizeof, structs.STRUCTS), 0]
+
+
+@needs_builds
+def test_a_folder_of_builds_can_be_named_in_the_environment(tmp_path: Path) -> None:
+    copy_builds(tmp_path, {0})
+    code = "from heedful.kernels import loader; print(loader.FOLDER, loader._load().level)"
+    done = run_python(code, HEEDFUL_KERNELS_DIR=str(tmp_path))
+    assert done.stdout == f"{tmp_path} 0\n", done.stderr
 
 
 def test_an_empty_folder_has_no_kernels_and_says_nothing(tmp_path: Path) -> None:

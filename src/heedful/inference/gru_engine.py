@@ -16,13 +16,13 @@ from heedful import kernels
 from heedful.attention import NO_HOOKS, Additive, AttentionOutput, Detail, Hooks, Memory
 from heedful.attention.dispatch import is_plain_additive
 from heedful.data.tokenizer import END, PAD, START
-from heedful.inference.engine import Engine, records_weights_only, sentence_of_rows
+from heedful.inference.engine import STEPS_PER_CALL, Engine, records_weights_only, sentence_of_rows
 from heedful.kernels import Int8Product
 from heedful.kernels.structs import RnnDecoder
 from heedful.layers.readout import Output
 from heedful.layers.recurrent_decoder import CROSS, RecurrentDecoder
 from heedful.layers.state import State
-from heedful.models.autoregressive import GreedyOutput, NextTokens
+from heedful.models.autoregressive import GreedyOutput, NextTokens, ShouldStop, never_stop
 from heedful.models.seq2seq import Seq2Seq
 from heedful.optional import not_none
 
@@ -53,6 +53,8 @@ def supports(model: Seq2Seq) -> bool:
     decoder = model.decoder
     if not isinstance(decoder, RecurrentDecoder) or decoder.attention is None or model.copying is not None:
         return False
+    if not kernels.accepts(*decoder.parameters()):
+        return False
     rnn, config = decoder.rnn, decoder.config
     one_gru = (rnn.kind, len(rnn.layers), len(rnn.norms)) == ("gru", 1, 0) and not (config.combine or config.gate)
     return (
@@ -77,11 +79,15 @@ class GruEngine(Engine):
         library = kernels.library()
         if library is None or not records_weights_only(hooks):
             return super().top_next_tokens(state, last, count, hooks)
-        memory, rows, k = state.memory[CROSS], len(last), min(count, self.decoder.struct.vocabulary)
+        rows, k = len(last), min(count, self.decoder.struct.vocabulary)
         h, feed = _mutable_state(state)
-        sentence = state.sentence if isinstance(state, GruState) else sentence_of_rows(rows, len(memory.keep))
-        keys, values, keep = _contiguous(memory)
-        last = last.contiguous()
+        keys, values, keep = _contiguous(state.memory[CROSS])
+        if not self.decoder.admits(rows, h, feed, keys, values, keep):
+            return super().top_next_tokens(state, last, count, hooks)
+        sentence = state.sentence if isinstance(state, GruState) else sentence_of_rows(rows, len(keep))
+        sentence, last = sentence.contiguous(), last.contiguous()
+        kernels.check_indices(sentence, (rows,), len(keep), "sentence")
+        kernels.check_indices(last, (rows,), self.decoder.struct.vocabulary, "token")
         weights = h.new_empty(rows, 1, 1, keep.shape[1])
         tokens, logp = last.new_empty(rows, k), h.new_empty(rows, k)
         workspace = h.new_empty(rows * self.decoder.workspace_per_row)
@@ -97,29 +103,39 @@ class GruEngine(Engine):
         record = hooks.detail_at(CROSS) is not Detail.NONE
         return NextTokens(tokens, logp, after, {CROSS: AttentionOutput(weights=weights if record else None)})
 
-    def generate_greedy(self, state: State, max_length: int, hooks: Hooks = NO_HOOKS) -> GreedyOutput | None:
+    def generate_greedy(
+        self, state: State, max_length: int, hooks: Hooks = NO_HOOKS, should_stop: ShouldStop = never_stop
+    ) -> GreedyOutput | None:
         library = kernels.library()
-        if library is None or not records_weights_only(hooks):
-            return None
         h, feed = _mutable_state(state)
         keys, values, keep = _contiguous(state.memory[CROSS])
+        unsupported = library is None or not records_weights_only(hooks) or len(keep) != 1
+        if unsupported or not self.decoder.admits(1, h, feed, keys, values, keep):
+            return None
+        assert library is not None
         n_keys, record = keep.shape[1], hooks.detail_at(CROSS) is not Detail.NONE
-        weights = h.new_empty(max_length if record else 1, 1, n_keys)
-        tokens, logp = torch.empty(max_length, dtype=torch.long), h.new_empty(max_length)
         workspace = h.new_empty(self.decoder.workspace_per_row)
-        steps = library.heed_rnn_decoder_greedy(
-            self.decoder.address, self.start_token, END, max_length, h.data_ptr(), feed.data_ptr(),
-            keys.data_ptr(), values.data_ptr(), keep.data_ptr(), n_keys, weights.data_ptr(),
-            n_keys if record else 0, tokens.data_ptr(), logp.data_ptr(), workspace.data_ptr(), PAD, START,
-        )  # fmt: skip
-        attentions = {CROSS: weights[:steps]} if record else {}
-        return GreedyOutput(tokens[:steps].tolist(), logp[:steps].tolist(), attentions)
+        tokens, logp, weights = [self.start_token], list[float](), [h.new_empty(0, 1, n_keys)]
+        while len(logp) < max_length and not (logp and tokens[-1] == END) and not should_stop():
+            steps = min(STEPS_PER_CALL, max_length - len(logp))
+            chunk_weights = h.new_empty(steps if record else 1, 1, n_keys)
+            chunk_tokens, chunk_logp = torch.empty(steps, dtype=torch.long), h.new_empty(steps)
+            steps = library.heed_rnn_decoder_greedy(
+                self.decoder.address, tokens[-1], END, steps, h.data_ptr(), feed.data_ptr(), keys.data_ptr(),
+                values.data_ptr(), keep.data_ptr(), n_keys, chunk_weights.data_ptr(), n_keys if record else 0,
+                chunk_tokens.data_ptr(), chunk_logp.data_ptr(), workspace.data_ptr(), PAD, START,
+            )  # fmt: skip
+            tokens += chunk_tokens[:steps].tolist()
+            logp += chunk_logp[:steps].tolist()
+            weights.append(chunk_weights[:steps])
+        return GreedyOutput(tokens[1:], logp, {CROSS: torch.cat(weights)} if record else {})
 
 
 def _mutable_state(state: State) -> tuple[Tensor, Tensor]:
     """Return copies of the hidden state and of the feed of the next step, for C to update in place."""
-    h = state.hidden[0].clone()
-    return h, h.new_empty(0) if state.input_feed is None else state.input_feed.clone()
+    h = state.hidden[0].clone(memory_format=torch.contiguous_format)
+    feed = state.input_feed
+    return h, h.new_empty(0) if feed is None else feed.clone(memory_format=torch.contiguous_format)
 
 
 def _contiguous(memory: Memory) -> tuple[Tensor, Tensor, Tensor]:
@@ -157,6 +173,7 @@ class _CDecoder:
             **{name: matrix.matrix for name, matrix in matrices.items()},
         )
         self.address = ctypes.addressof(self.struct)
+        self.memory_widths = len(v), context_width
         self.pointees = (input_gates, embedding, v, matrices)  # must live as long as the struct
         self.feeds = mode in ("feed-context", "feed-attentional")
         gates = 3 * 3 * hidden  # of the input, of the hidden state, and activated
@@ -164,6 +181,17 @@ class _CDecoder:
         int8_bytes = max(matrix.shape[1] for matrix in matrices.values())
         self.workspace_per_row = (  # in floats, in the order of heed_rnn_decoder_step
             gates + hidden + len(v) + context_width + joined_width + feature_width + vocabulary + int8_bytes // 4 + 4
+        )
+
+    def admits(self, rows: int, h: Tensor, feed: Tensor, keys: Tensor, values: Tensor, keep: Tensor) -> bool:
+        """Return whether a step in C may be given the state of these rows and the memory of all sentences."""
+        (sentences, n_keys), (key_width, value_width) = keep.shape, self.memory_widths
+        return (
+            kernels.admits((rows, self.struct.hidden), h)
+            and (not self.feeds or kernels.admits((rows, self.struct.feed_width), feed))
+            and kernels.admits((sentences, n_keys, 1, key_width), keys)
+            and kernels.admits((sentences, n_keys, 1, value_width), values)
+            and kernels.admits_mask((sentences, n_keys), keep)
         )
 
 

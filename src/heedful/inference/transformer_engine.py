@@ -20,11 +20,11 @@ from heedful.attention import NO_HOOKS, AttentionOutput, Detail, Hooks
 from heedful.data.batch import Regions, TextBatch
 from heedful.data.tokenizer import END, PAD, START
 from heedful.errors import ShapeError
-from heedful.inference.engine import Engine, records_weights_only, sentence_of_rows
+from heedful.inference.engine import STEPS_PER_CALL, Engine, records_weights_only, sentence_of_rows
 from heedful.inference.transformer_structs import CDecoder, CEncoder, decoder_supported, encoder_supported
 from heedful.layers.state import State
 from heedful.layers.transformer import TransformerDecoder
-from heedful.models.autoregressive import GreedyOutput, InitialState, NextTokens
+from heedful.models.autoregressive import GreedyOutput, InitialState, NextTokens, ShouldStop, never_stop
 from heedful.models.seq2seq import Seq2Seq
 
 MAX_POSITIONS = 4_096  # maximum tokens per output
@@ -56,7 +56,7 @@ class _SourcePointers(NamedTuple):
 
 def supports(model: Seq2Seq) -> bool:
     """Return whether the engine can run a model: a pre-norm Transformer decoder without copying."""
-    return model.copying is None and decoder_supported(model.decoder)
+    return model.copying is None and decoder_supported(model.decoder) and kernels.accepts(*model.parameters())
 
 
 class TransformerEngine(Engine):
@@ -92,16 +92,21 @@ class TransformerEngine(Engine):
         rows, k = len(last), min(count, self.decoder.struct.vocabulary)
         state = self._ensure_capacity(state if isinstance(state, CachedState) else self._start_cache(state, rows))
         t, cached, origin = state.position, state.cached, state.origin
-        source, last = self._source_pointers(state), last.contiguous()
+        source, sentence, last = self._source_pointers(state), state.sentence.contiguous(), last.contiguous()
         n_keys = source.keep.shape[1]
+        if rows > cached.shape[2]:
+            raise ShapeError(f"{rows} rows do not fit into a cache of {cached.shape[2]}")
+        kernels.check_indices(sentence, (rows,), len(source.keep), "sentence")
+        kernels.check_indices(last, (rows,), self.decoder.struct.vocabulary, "token")
+        kernels.check_indices(origin[:, :t].contiguous(), (rows, t), cached.shape[2], "row of the cache")
         cross_weights = cached.new_empty(self.layers, rows, self.heads, n_keys)
         self_weights = self._self_weights(hooks, self.layers * rows * self.heads * (t + 1))
         tokens, logp = last.new_empty(rows, k), cached.new_empty(rows, k)
-        workspace = cached.new_empty(rows * self.decoder.workspace_per_row)
+        workspace = self.decoder.workspace(rows, t + 1, n_keys)
         library.heed_transformer_decoder_step(
             self.decoder.address, t, last.data_ptr(), cached.data_ptr(), cached.shape[2],
             cached.shape[1], origin.data_ptr(), source.keys, source.values, source.keep.data_ptr(), n_keys,
-            state.sentence.data_ptr(), cross_weights.data_ptr(),
+            sentence.data_ptr(), cross_weights.data_ptr(),
             None if self_weights is None else self_weights.data_ptr(), rows, k, tokens.data_ptr(), logp.data_ptr(),
             workspace.data_ptr(), PAD, START,
         )  # fmt: skip
@@ -112,25 +117,31 @@ class TransformerEngine(Engine):
         attentions = {site: AttentionOutput(weights=w[:, None]) for site, w in _recorded(weights, hooks).items()}
         return NextTokens(tokens, logp, replace(state, position=t + 1), attentions)
 
-    def generate_greedy(self, state: State, max_length: int, hooks: Hooks = NO_HOOKS) -> GreedyOutput | None:
-        library = kernels.library()
-        if library is None or not records_weights_only(hooks) or max_length > MAX_GREEDY:
+    def generate_greedy(
+        self, state: State, max_length: int, hooks: Hooks = NO_HOOKS, should_stop: ShouldStop = never_stop
+    ) -> GreedyOutput | None:
+        library, n_sentences = kernels.library(), len(state.memory[self.cross_sites[0]].keep)
+        too_long = max_length > min(MAX_GREEDY, len(self.positions))
+        if library is None or not records_weights_only(hooks) or too_long or n_sentences != 1:
             return None
         source = self._source_pointers(state)
         n_keys, record = source.keep.shape[1], hooks.detail is not Detail.NONE
+        weights_per_step = self.layers * self.heads * n_keys
         cross_weights = torch.empty(max_length if record else 1, self.layers, self.heads, n_keys)
         self_weights = self._self_weights(hooks, self.layers * self.heads * max_length * (max_length + 1) // 2)
         cache = torch.empty(self.layers * max_length * 2 * self.decoder.struct.width)
         origin = torch.zeros(max_length, dtype=torch.long)
         tokens, logp = torch.empty(max_length, dtype=torch.long), torch.empty(max_length)
-        workspace = torch.empty(self.decoder.workspace_per_row)
-        steps = library.heed_transformer_greedy(
-            self.decoder.address, self.start_token, END, max_length, cache.data_ptr(), origin.data_ptr(),
-            source.keys, source.values, source.keep.data_ptr(), n_keys, cross_weights.data_ptr(),
-            self.layers * self.heads * n_keys if record else 0,
-            None if self_weights is None else self_weights.data_ptr(), tokens.data_ptr(), logp.data_ptr(),
-            workspace.data_ptr(), PAD, START,
-        )  # fmt: skip
+        workspace = self.decoder.workspace(1, max_length, n_keys)
+        steps = 0
+        while steps < max_length and not (steps and tokens[steps - 1] == END) and not should_stop():
+            steps = library.heed_transformer_greedy(
+                self.decoder.address, self.start_token, END, steps, min(steps + STEPS_PER_CALL, max_length),
+                max_length, cache.data_ptr(), origin.data_ptr(), source.keys, source.values, source.keep.data_ptr(),
+                n_keys, cross_weights[steps if record else 0 :].data_ptr(), weights_per_step if record else 0,
+                None if self_weights is None else self_weights.data_ptr(), tokens.data_ptr(), logp.data_ptr(),
+                workspace.data_ptr(), PAD, START,
+            )  # fmt: skip
         weights = {site: cross_weights[:steps, depth] for depth, site in enumerate(self.cross_sites)}
         if self_weights is not None:
             weights |= zip(self.self_sites, self._unpack_triangle(self_weights, steps), strict=True)
@@ -155,9 +166,11 @@ class TransformerEngine(Engine):
         memories = [state.memory[site] for site in self.cross_sites]
         keys = [memory.keys.contiguous() for memory in memories]
         values = [memory.values.contiguous() for memory in memories]
+        keep = memories[0].keep.contiguous()
+        self.decoder.check_memory(keys, values, keep)
         array = ctypes.c_void_p * self.layers
         key_pointers, value_pointers = (array(*(t.data_ptr() for t in tensors)) for tensors in (keys, values))
-        return _SourcePointers(key_pointers, value_pointers, memories[0].keep.contiguous(), [*keys, *values])
+        return _SourcePointers(key_pointers, value_pointers, keep, [*keys, *values])
 
     def _start_cache(self, state: State, rows: int) -> CachedState:
         return CachedState(

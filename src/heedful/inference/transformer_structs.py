@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from heedful import kernels
 from heedful.attention import AttentionOutput, Detail, Hooks
+from heedful.errors import ShapeError
 from heedful.kernels import Int8Product
 from heedful.kernels.structs import Int8Matrix, LayerNorm, Transformer, TransformerLayer
 from heedful.layers.readout import Output
@@ -58,13 +59,16 @@ class CEncoder:
         )
         self.pointees = layers, pointees
         hidden = _feed_forward_width(encoder.layers[0])
-        self.workspace_per_word = 5 * encoder.width + hidden + max(hidden, encoder.width) // 4 + 4
+        attention = 3  # a pointer and a weight
+        self.workspace_per_word = attention + 5 * encoder.width + hidden + max(hidden, encoder.width) // 4 + 4
 
     def __call__(
         self, embedded: Float[Tensor, "batch key width"], keep: Bool[Tensor, "batch key"], hooks: Hooks
     ) -> EncoderOutput:
         library, encoder = not_none(kernels.library()), self.encoder
         words = encoder.positions(embedded * math.sqrt(encoder.width))[keep]
+        if not kernels.admits((len(words), encoder.width), words):
+            raise ShapeError(f"the engine needs embeddings in float32 on the CPU, got {words.dtype}")
         offsets = nn.functional.pad(keep.sum(dim=1).cumsum(0), (1, 0))
         (sentences, length), workspace = keep.shape, words.new_empty(len(words) * self.workspace_per_word)
         weights = None
@@ -109,6 +113,18 @@ class CDecoder:
         self.pointees = embedding, positions, layers, pointees
         hidden = _feed_forward_width(decoder.layers[0])
         self.workspace_per_row = 6 * decoder.width + hidden + len(embedding) + max(hidden, decoder.width) // 4 + 4
+
+    def workspace(self, rows: int, steps: int, n_keys: int) -> Tensor:
+        """Return the memory that a step of this many rows needs if it is at most the last of `steps`."""
+        pointers, weights = 2 * max(n_keys, steps), steps  # in floats
+        return torch.empty(rows * (pointers + weights + self.workspace_per_row))
+
+    def check_memory(self, keys: Sequence[Tensor], values: Sequence[Tensor], keep: Tensor) -> None:
+        """Raise ShapeError unless the source's keys and values of all layers may be given to a step in C."""
+        heads = self.struct.heads
+        shape = (*keep.shape, heads, self.struct.width // heads)
+        if not (kernels.admits(shape, *keys, *values) and kernels.admits_mask(tuple(keep.shape), keep)):
+            raise ShapeError(f"the engine needs a memory in float32 on the CPU, got {keys[0].dtype}")
 
 
 def _layer_array(layers: Sequence[TransformerLayer]) -> ctypes.Array[TransformerLayer]:

@@ -6,8 +6,15 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from heedful.errors import ShapeError
 from heedful.kernels import loader
-from heedful.kernels.guards import accepts
+from heedful.kernels.guards import accepts, admits, admits_mask
+
+
+def masked_softmax(scores: Float[Tensor, "*rows key"], keep: Bool[Tensor, "*#rows key"]) -> Float[Tensor, "*rows key"]:
+    """Return the softmax over the keys that `keep` allows; the others get 0, as does a row without any allowed key."""
+    softmax = scores.masked_fill(~keep, float("-inf")).softmax(dim=-1)
+    return softmax.masked_fill(~keep, 0.0)
 
 
 def additive_attention(
@@ -24,18 +31,30 @@ def additive_attention(
     Query and keys are already projected. The rows of a sentence (its beam) are consecutive.
     """
     library = loader.library()
-    beam = len(query) // len(keys) if len(keys) else 1
-    if library is not None and accepts(query, keys, values):
-        sentence = torch.arange(len(keys)).repeat_interleave(beam) if beam > 1 else None
+    batch, count, hidden = keys.shape
+    rows, width = len(query), values.shape[2]
+    beam = rows // batch if batch else 1
+    if rows != beam * batch:
+        raise ShapeError(f"{rows} queries cannot be divided among {batch} sentences")
+    if (
+        library is not None
+        and admits((rows, hidden), query)
+        and admits((batch, count, hidden), keys)
+        and admits((hidden,), v)
+        and admits_mask((batch, count), keep)
+        and admits((batch, count, width), values)
+        and admits((rows, count), weights)
+        and admits((rows, width), context)
+    ):
+        sentence = torch.arange(batch).repeat_interleave(beam) if beam > 1 else None
         library.heed_additive_attention(
             query.data_ptr(), keys.data_ptr(), v.data_ptr(), keep.data_ptr(), values.data_ptr(),
-            weights.data_ptr(), context.data_ptr(), len(query),
-            None if sentence is None else sentence.data_ptr(), keys.shape[1], keys.shape[2], values.shape[2],
+            weights.data_ptr(), context.data_ptr(), rows,
+            None if sentence is None else sentence.data_ptr(), count, hidden, width,
         )  # fmt: skip
         return
-    rows = query.view(len(keys), beam, 1, -1)
-    scores = (torch.tanh(rows + keys[:, None]) @ v).masked_fill(~keep[:, None], float("-inf"))
-    softmax = scores.softmax(dim=-1).nan_to_num(0.0)  # NaN: a sentence without any key
+    sums = query.view(batch, beam, 1, hidden) + keys[:, None]
+    softmax = masked_softmax(torch.tanh(sums) @ v, keep[:, None])
     weights.copy_(softmax.view(weights.shape))
     context.copy_((softmax @ values).view(context.shape))
 
@@ -59,12 +78,24 @@ def additive_attention_backward(  # noqa: PLR0913 - inputs, outputs and gradient
     `dkeys`, `dvalues` and `dv` are accumulated. `dweights` is the gradient of the returned weights.
     """
     library = loader.library()
-    if library is not None and accepts(query, keys, values, dcontext):
+    batch, count, hidden = keys.shape
+    width = values.shape[2]
+    if (
+        library is not None
+        and admits((batch, hidden), query, dquery, dv)
+        and admits((batch, count, hidden), keys, dkeys)
+        and admits((hidden,), v)
+        and admits_mask((batch, count), keep)
+        and admits((batch, count, width), values, dvalues)
+        and admits((batch, count), weights, *(() if dweights is None else (dweights,)))
+        and admits((batch, width), dcontext)
+    ):
+        workspace = torch.empty_like(weights)
         library.heed_additive_attention_backward(
             query.data_ptr(), keys.data_ptr(), v.data_ptr(), keep.data_ptr(), values.data_ptr(),
             weights.data_ptr(), dcontext.data_ptr(), None if dweights is None else dweights.data_ptr(),
-            dquery.data_ptr(), dkeys.data_ptr(), dvalues.data_ptr(), dv.data_ptr(), *keys.shape,
-            values.shape[2],
+            dquery.data_ptr(), dkeys.data_ptr(), dvalues.data_ptr(), dv.data_ptr(), workspace.data_ptr(),
+            batch, count, hidden, width,
         )  # fmt: skip
         return
     dw = torch.einsum("bd,bkd->bk", dcontext, values)
@@ -91,6 +122,13 @@ def dot_attention(
     count, width = keys.shape[1], values.shape[-1]
     if library is not None and accepts(query, keys, values):
         query, keys, values, allowed = (t.contiguous() for t in (query, keys, values, allowed))
+    if (
+        library is not None
+        and admits((batch, queries, heads, inner), query)
+        and admits((batch, count, heads, inner), keys)
+        and admits((batch, count, heads, width), values)
+        and admits_mask((batch, queries, count), allowed)
+    ):
         weights = query.new_empty(batch, queries, heads, count)
         context = query.new_empty(batch, queries, heads, width)
         library.heed_dot_attention(
@@ -99,5 +137,5 @@ def dot_attention(
         )  # fmt: skip
         return context, weights
     scores = scale * torch.einsum("bqhd,bkhd->bqhk", query, keys)
-    weights = scores.masked_fill(~allowed[:, :, None], float("-inf")).softmax(dim=-1).nan_to_num(0.0)
+    weights = masked_softmax(scores, allowed[:, :, None])
     return torch.einsum("bqhk,bkhd->bqhd", weights, values), weights

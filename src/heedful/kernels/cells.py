@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.kernels import loader
-from heedful.kernels.guards import accepts
+from heedful.kernels.guards import admits, admits_rows
 
 
 def gru_cell(
@@ -22,8 +22,9 @@ def gru_cell(
     `gates` receives the activated reset gate, update gate and candidate, which `gru_cell_backward` needs.
     """
     library = loader.library()
-    if library is not None and accepts(gi, gh, h):
-        library.heed_gru_cell(gi.data_ptr(), gh.data_ptr(), h.data_ptr(), out.data_ptr(), gates.data_ptr(), *h.shape)
+    rows, n = h.shape
+    if library is not None and admits((rows, 3 * n), gi, gh, gates) and admits((rows, n), h, out):
+        library.heed_gru_cell(gi.data_ptr(), gh.data_ptr(), h.data_ptr(), out.data_ptr(), gates.data_ptr(), rows, n)
         return
     ir, iz, ic = gi.chunk(3, dim=-1)
     hr, hz, hc = gh.chunk(3, dim=-1)
@@ -47,10 +48,16 @@ def gru_cell_backward(
     `hn` is the last third of `gh`. `dh` is without the part that flows through `gh`. `dgh` may be `gates` itself.
     """
     library = loader.library()
-    if library is not None and accepts(gates, h, dout):
+    rows, n = h.shape
+    if (
+        library is not None
+        and admits((rows, 3 * n), gates, dgi, dgh)
+        and admits((rows, n), h, dout, dh)
+        and admits_rows((rows, n), hn)
+    ):
         library.heed_gru_cell_backward(
             gates.data_ptr(), hn.data_ptr(), hn.stride(0), h.data_ptr(), dout.data_ptr(),
-            dgi.data_ptr(), dgh.data_ptr(), dh.data_ptr(), *h.shape,
+            dgi.data_ptr(), dgh.data_ptr(), dh.data_ptr(), rows, n,
         )  # fmt: skip
         return
     r, z, c = gates.chunk(3, dim=-1)
@@ -74,9 +81,11 @@ def lstm_cell(
     `out` is the new hidden state, `cell` the new cell; `tanh_cell` is kept for `lstm_cell_backward`.
     """
     library = loader.library()
-    if library is not None and accepts(gates, c):
-        pointers = (t.data_ptr() for t in (gates, c, out, cell, tanh_cell))
-        library.heed_lstm_cell(*pointers, *c.shape)
+    rows, n = c.shape
+    if library is not None and admits((rows, 4 * n), gates) and admits((rows, n), c, out, cell, tanh_cell):
+        library.heed_lstm_cell(
+            gates.data_ptr(), c.data_ptr(), out.data_ptr(), cell.data_ptr(), tanh_cell.data_ptr(), rows, n
+        )
         return
     i, f, g, o = gates.chunk(4, dim=-1)
     for gate in (i, f, o):
@@ -96,9 +105,11 @@ def lstm_cell_backward(
 ) -> None:
     """Backward pass of `lstm_cell`, in place: gates become their gradients, `dc` that of the old cell."""
     library = loader.library()
-    if library is not None and accepts(gates, c, dh):
-        pointers = (t.data_ptr() for t in (gates, c, tanh_cell, dh, dc))
-        library.heed_lstm_cell_backward(*pointers, *c.shape)
+    rows, n = c.shape
+    if library is not None and admits((rows, 4 * n), gates) and admits((rows, n), c, tanh_cell, dh, dc):
+        library.heed_lstm_cell_backward(
+            gates.data_ptr(), c.data_ptr(), tanh_cell.data_ptr(), dh.data_ptr(), dc.data_ptr(), rows, n
+        )
         return
     i, f, g, o = (gate.clone() for gate in gates.chunk(4, dim=-1))
     d = dc + dh * o * (1 - tanh_cell * tanh_cell)

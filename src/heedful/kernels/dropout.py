@@ -13,7 +13,7 @@ from torch import Generator, Tensor, nn
 from torch.autograd import Function
 
 from heedful.kernels import loader
-from heedful.kernels.guards import accepts, is_dropout_active
+from heedful.kernels.guards import accepts, admits, is_dropout_active
 
 UINT32 = 2**32
 _thread = threading.local()
@@ -34,7 +34,7 @@ class DropoutMask(NamedTuple):
         library = loader.library()
         x = x.contiguous()
         scale = 1.0 / (1.0 - self.p)
-        if library is not None and accepts(x):
+        if library is not None and admits(x.shape, x):
             y = torch.empty_like(x)
             library.heed_dropout(x.data_ptr(), y.data_ptr(), x.numel(), self.limit, scale, self.seed)
             return y

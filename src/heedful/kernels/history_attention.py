@@ -8,6 +8,7 @@ CPU (`supports`).
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -15,7 +16,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd import Function
 
+from heedful.errors import ShapeError
 from heedful.kernels import loader
+from heedful.kernels.guards import admits, check_indices, check_offsets
 from heedful.kernels.precomputed_grad import take_precomputed
 from heedful.kernels.structs import HistoryAttention
 
@@ -34,6 +37,7 @@ class HistoryEntries(NamedTuple):
 
 
 PROD, CONCAT, DOT = range(3)  # as in csrc/history_attention.c
+MAX_ITEMS = 2**31  # the kernel compares items as 32-bit integers
 
 
 class HistoryScore(NamedTuple):
@@ -56,14 +60,38 @@ def _run_kernel(
     library = loader.library()
     assert library is not None
     parameters = {"w": score.w, "b": score.b, "h": score.h}
-    tensors = {**entries._asdict(), "keys": keys, "queries": queries, **parameters, **more}
+    tensors = {"keys": keys, "queries": queries, **parameters, **more}
     contiguous = {name: tensor.contiguous() for name, tensor in tensors.items() if tensor is not None}
-    pointers = {name: tensor.data_ptr() for name, tensor in contiguous.items()}
+    _check_entries(entries, len(keys), len(queries))
+    _check_tensors(score, contiguous)
+    pointers = {name: tensor.data_ptr() for name, tensor in (*contiguous.items(), *entries._asdict().items())}
     sizes = {"kind": score.kind, "width": queries.shape[-1], "hidden": len(score.h)}
     numbers = {"beta": score.beta, "scale": score.scale}
     call = HistoryAttention(**sizes, entries=len(entries.item_offsets) - 1, **numbers, **pointers)
     if not library.heed_history_attention(ctypes.addressof(call)):
-        raise MemoryError
+        raise MemoryError(f"no memory for attention over {len(keys)} items of width {queries.shape[-1]}")
+
+
+def _check_entries(entries: HistoryEntries, n_items: int, n_targets: int) -> None:
+    check_indices(entries.items, (n_items,), MAX_ITEMS, "item")
+    check_indices(entries.targets, (n_targets,), MAX_ITEMS, "item")
+    check_offsets(entries.item_offsets, n_items, "item_offsets")
+    check_offsets(entries.target_offsets, n_targets, "target_offsets")
+    if len(entries.item_offsets) != len(entries.target_offsets):
+        counts = f"{len(entries.item_offsets) - 1} histories, but {len(entries.target_offsets) - 1} sets of targets"
+        raise ShapeError(f"there are {counts}")
+
+
+def _check_tensors(score: HistoryScore, tensors: Mapping[str, Tensor]) -> None:
+    (items, width), rows, hidden = tensors["keys"].shape, len(tensors["queries"]), len(score.h)
+    columns = {PROD: (hidden, width), CONCAT: (hidden, 2 * width), DOT: tuple(score.w.shape)}[score.kind]
+    shapes = {"keys": (items, width), "queries": (rows, width), "w": columns, "b": (hidden,), "h": (hidden,)}
+    for name, tensor in tensors.items():
+        shape = shapes.get(name.removeprefix("d"), (rows,))  # a gradient is shaped like its tensor
+        if not admits(shape, tensor):
+            raise ShapeError(f"attention over histories needs {name} in float32 on the CPU, got {tensor.dtype}")
+    if score.kind == DOT and hidden:
+        raise ShapeError(f"the dot product has no hidden layer, got one of {hidden} units")
 
 
 def history_logits(

@@ -1,10 +1,15 @@
-"""Load the best build of the C kernels that this processor can run; they share torch's OpenMP threads."""
+"""Load the best build of the C kernels that this processor can run; they share torch's OpenMP threads.
+
+Environment variables:
+
+HEEDFUL_KERNELS=0        compute everything with torch
+HEEDFUL_KERNELS_DIR=DIR  load kernels-LEVEL.so from this folder instead of the package's (`make sanitize`)
+"""
 
 from __future__ import annotations
 
 import ctypes
 import os
-import re
 import warnings
 from functools import cache
 from pathlib import Path
@@ -12,9 +17,10 @@ from typing import NamedTuple
 
 import torch  # noqa: F401 - its OpenMP library must be loaded first
 
-from heedful.kernels.structs import declare
+from heedful.kernels.structs import InterfaceError, declare
+from heedful.parallel import openmp_libraries
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(os.environ.get("HEEDFUL_KERNELS_DIR") or Path(__file__).parent)
 SWITCH = "HEEDFUL_KERNELS"  # environment variable; 0 disables the kernels
 LEVELS = (4, 3, 0)  # builds, best first; see hatch_build.py
 VNNI_LEVEL = 4
@@ -70,7 +76,7 @@ def open_build(folder: Path, level: int) -> ctypes.CDLL | None:
         _share_openmp()
         kernels = ctypes.CDLL(str(path))
         declare(kernels)
-    except (OSError, AttributeError) as error:  # AttributeError: built from other sources
+    except (OSError, InterfaceError) as error:
         warnings.warn(f"{path} cannot be used ({error}); reinstall heedful to rebuild it", stacklevel=2)
         return None
     return kernels
@@ -78,7 +84,5 @@ def open_build(folder: Path, level: int) -> ctypes.CDLL | None:
 
 def _share_openmp() -> None:
     """Make torch's OpenMP library visible to the kernels, so that both use one pool of threads."""
-    maps = Path("/proc/self/maps")
-    paths = sorted(set(re.findall(r"/\S*libgomp\S*", maps.read_text()))) if maps.exists() else []
-    for path in paths or ["libgomp.so.1"]:
+    for path in openmp_libraries() or ["libgomp.so.1"]:
         ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)

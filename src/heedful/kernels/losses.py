@@ -9,8 +9,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from heedful.errors import ShapeError
 from heedful.kernels import loader
-from heedful.kernels.guards import accepts
+from heedful.kernels.guards import admits, check_indices
 
 
 def cross_entropy(
@@ -21,15 +22,20 @@ def cross_entropy(
     In place, `logits` becomes the gradient of the sum of the (smoothed) losses.
     """
     library = loader.library()
-    if library is not None and accepts(logits):
+    n, vocab = logits.shape
+    if targets.is_cpu:
+        check_indices(targets, (n,), vocab, "token")
+    if library is not None and admits((n, vocab), logits):
         loss, nll = logits.new_empty(2, len(logits))
         library.heed_cross_entropy(
-            logits.data_ptr(), targets.data_ptr(), *logits.shape, smoothing, loss.data_ptr(), nll.data_ptr()
+            logits.data_ptr(), targets.data_ptr(), n, vocab, smoothing, loss.data_ptr(), nll.data_ptr()
         )
         return loss, nll
     logp = logits.log_softmax(dim=-1)
     nll = -logp.gather(-1, targets[:, None]).squeeze(-1)
-    loss = (1.0 - smoothing) * nll - smoothing * logp.mean(dim=-1)
+    loss = (1.0 - smoothing) * nll
+    if smoothing != 0.0:
+        loss -= smoothing * logp.mean(dim=-1)  # which may be infinite
     torch.exp(logp, out=logits).sub_(smoothing / logits.shape[-1])
     logits[torch.arange(len(targets)), targets] -= 1.0 - smoothing
     return loss, nll
@@ -48,16 +54,15 @@ def rdrop_cross_entropy(
     In place, both logits become the gradients of the sum of the losses.
     """
     library = loader.library()
-    if library is not None and accepts(first, second):
+    n, vocab = first.shape
+    if targets.is_cpu:
+        check_indices(targets, (n,), vocab, "token")
+    if library is not None and admits((n, vocab), first, second):
         loss, nll = first.new_empty(2, len(first))
         library.heed_rdrop_cross_entropy(
-            *(x.data_ptr() for x in (first, second, targets)),
-            *first.shape,
-            smoothing,
-            rdrop,
-            loss.data_ptr(),
+            first.data_ptr(), second.data_ptr(), targets.data_ptr(), n, vocab, smoothing, rdrop, loss.data_ptr(),
             nll.data_ptr(),
-        )
+        )  # fmt: skip
         return loss, nll
     p, q = first.log_softmax(dim=-1), second.log_softmax(dim=-1)
     log_ratio = p - q
@@ -74,10 +79,13 @@ def rdrop_cross_entropy(
 def top_k(logits: Float[Tensor, "row vocab"], k: int) -> tuple[Float[Tensor, "row k"], Int[Tensor, "row k"]]:
     """Return `logits.log_softmax(-1).topk(k)`: most likely first; of equal logits the lower index comes first."""
     library = loader.library()
-    if library is not None and accepts(logits):
-        logits = logits.contiguous()
-        words = torch.empty(len(logits), k, dtype=torch.long)
-        logp = logits.new_empty(len(logits), k)
-        library.heed_top_k(logits.data_ptr(), *logits.shape, k, words.data_ptr(), logp.data_ptr())
+    rows, vocab = logits.shape
+    if not 1 <= k <= vocab:
+        raise ShapeError(f"the {k} most likely of {vocab} words do not exist: k must be from 1 to {vocab}")
+    logits = logits.contiguous()
+    if library is not None and admits((rows, vocab), logits):
+        words = torch.empty(rows, k, dtype=torch.long)
+        logp = logits.new_empty(rows, k)
+        library.heed_top_k(logits.data_ptr(), rows, vocab, k, words.data_ptr(), logp.data_ptr())
         return logp, words
     return logits.log_softmax(dim=-1).topk(k)

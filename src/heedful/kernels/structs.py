@@ -74,7 +74,7 @@ ARGUMENTS: dict[str, tuple[type, ...]] = {
     "heed_rdrop_cross_entropy": (_P, _P, _P, _I, _I, _F, _F, _P, _P),
     "heed_dropout": (_P, _P, _I, _U, _F, _U),
     "heed_additive_attention": (_P, _P, _P, _P, _P, _P, _P, _I, _P, _I, _I, _I),
-    "heed_additive_attention_backward": (_P,) * 12 + (_I,) * 4,
+    "heed_additive_attention_backward": (_P,) * 13 + (_I,) * 4,
     "heed_dot_attention": (_P, _P, _P, _P, _F, _P, _P) + (_I,) * 6,
     "heed_gru_cell": (_P, _P, _P, _P, _P, _I, _I),
     "heed_gru_cell_backward": (_P, _P, _I, _P, _P, _P, _P, _P, _I, _I),
@@ -90,16 +90,43 @@ ARGUMENTS: dict[str, tuple[type, ...]] = {
         *(_P, _I, _P, _P, _I, _I, _P, _P, _P, _P, _I, _P, _P, _P),
         *(_I, _I, _P, _P, _P, _I, _I),
     ),
-    "heed_transformer_greedy": (_P, _I, _I, _I) + (_P,) * 5 + (_I, _P, _I, _P, _P, _P, _P, _I, _I),
+    "heed_transformer_greedy": (_P, _I, _I, _I, _I, _I) + (_P,) * 5 + (_I, _P, _I, _P, _P, _P, _P, _I, _I),
     "heed_transformer_encoder": (_P, _P, _P, _I, _P, _I, _P, _P),
     "heed_history_attention": (_P,),
+    "heed_find_out_of_range": (_P, _I, _I, _I),
+    "heed_are_offsets": (_P, _I, _I),
+    "heed_struct_size": (_I,),
 }
-RETURNS_I64 = frozenset({"heed_rnn_decoder_greedy", "heed_transformer_greedy", "heed_history_attention"})
+RETURNS_I64 = frozenset(
+    {
+        "heed_rnn_decoder_greedy",
+        "heed_transformer_greedy",
+        "heed_history_attention",
+        "heed_find_out_of_range",
+        "heed_are_offsets",
+        "heed_struct_size",
+    }
+)
+STRUCTS = (Int8Matrix, RnnDecoder, LayerNorm, TransformerLayer, Transformer, HistoryAttention)
+
+
+class InterfaceError(Exception):
+    """A library that was built from other sources than this module."""
 
 
 def declare(library: ctypes.CDLL) -> None:
-    """Declare the argument and result types of every kernel; raise AttributeError if the library lacks one."""
+    """Declare the argument and result types of every kernel; raise InterfaceError if the library has another interface.
+
+    The sizes of the structs are compared with those that the library was compiled with.
+    """
     for name, arguments in ARGUMENTS.items():
-        function = getattr(library, name)
+        try:
+            function = getattr(library, name)
+        except AttributeError as error:
+            raise InterfaceError(str(error)) from error
         function.argtypes = arguments
         function.restype = _I64 if name in RETURNS_I64 else None
+    for index, struct in enumerate(STRUCTS):
+        expected, actual = ctypes.sizeof(struct), library.heed_struct_size(index)
+        if expected != actual:
+            raise InterfaceError(f"struct {struct.__name__} has {actual} bytes instead of {expected}")

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from heedful.data.tokenizer import PAD
 from heedful.errors import ShapeError
+from heedful.kernels import out_of_range
 
 MAX_ROWS = 4_096  # of sinusoids that a model keeps; those of longer sentences are computed when they are needed
 
@@ -62,9 +63,22 @@ class Positions(nn.Module):
         return sinusoids(count, self.get_buffer("rows").shape[1])
 
 
+class TokenEmbedding(nn.Embedding):
+    """An embedding that names the id which is not in the vocabulary."""
+
+    def forward(self, ids: Int[Tensor, "..."]) -> Float[Tensor, "... width"]:
+        try:
+            return super().forward(ids)
+        except IndexError:
+            wrong = ids[(ids < 0) | (ids >= self.num_embeddings)]
+            if not len(wrong):
+                raise
+            raise out_of_range("token", int(wrong[0]), self.num_embeddings) from None
+
+
 def token_embedding(count: int, width: int) -> nn.Embedding:
     """Return an embedding with vectors of about unit length, so that tied output layers start with small logits."""
-    embedding = nn.Embedding(count, width, padding_idx=PAD)
+    embedding = TokenEmbedding(count, width, padding_idx=PAD)
     nn.init.normal_(embedding.weight, std=width**-0.5)
     with torch.no_grad():
         embedding.weight[PAD].zero_()

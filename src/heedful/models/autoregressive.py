@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from jaxtyping import Float, Int
@@ -15,6 +15,15 @@ from heedful.data.batch import TextBatch
 from heedful.data.tokenizer import PAD, START
 from heedful.layers.state import DecoderOutput, State, identity_output
 from heedful.trace.schema import Site
+
+ShouldStop = Callable[[], bool]
+"""Returns whether a generation is to end before its next step; it may raise an error instead."""
+
+
+def never_stop() -> bool:
+    """Let a generation run to its end."""
+    return False
+
 
 InitialState = tuple[State, Mapping[str, AttentionOutput]]
 """The state before the first token, and the encoder's attentions by site."""
@@ -91,7 +100,12 @@ class AutoregressiveModel(ABC):
         logp, tokens = kernels.top_k(logits, min(count, logits.shape[-1]))
         return NextTokens(tokens, logp, output.state, output.attentions)
 
-    def generate_greedy(self, state: State, max_length: int, hooks: Hooks = NO_HOOKS) -> GreedyOutput | None:
-        """Return the whole greedy output of a single sentence; None if the model can only decode step by step."""
-        del state, max_length, hooks
+    def generate_greedy(
+        self, state: State, max_length: int, hooks: Hooks = NO_HOOKS, should_stop: ShouldStop = never_stop
+    ) -> GreedyOutput | None:
+        """Return the whole greedy output of a single sentence; None if the model can only decode step by step.
+
+        `should_stop` is called every few steps: if it returns True, the tokens so far are returned.
+        """
+        del state, max_length, hooks, should_stop
         return None

@@ -16,6 +16,7 @@ import torch
 
 from heedful import kernels
 from heedful.config import TrainingConfig
+from heedful.parallel import limit_torch_threads
 from heedful.training.bf16 import Bf16Products
 from heedful.training.devices import wants_bf16_products
 from heedful.training.seeds import derive_seed
@@ -38,9 +39,9 @@ class ThreadedBackward(Generic[Model, Batch]):
     def __init__(
         self, task: Trainable[Model, Batch], model: Model, threads: int, bf16: Bf16Products | None = None
     ) -> None:
-        self.task, self.model, self.threads, self.bf16 = task, model, threads, bf16
-        self.threads_per_part = max(1, threads // N_PARTS)
-        self.pool = ThreadPoolExecutor(N_PARTS)
+        self.task, self.model, self.bf16 = task, model, bf16
+        threads_per_part = max(1, threads // N_PARTS)
+        self.pool = ThreadPoolExecutor(N_PARTS, initializer=limit_torch_threads, initargs=(threads_per_part,))
         self.weights = [weight for weight in model.parameters() if weight.requires_grad]
 
     def split(self, batch: Batch) -> Sequence[Batch]:
@@ -56,17 +57,13 @@ class ThreadedBackward(Generic[Model, Batch]):
         for weight in self.weights:
             weight.grad = None
         jobs = [self.pool.submit(self._run_part, part, scale, (*seed_key, i)) for i, part in enumerate(parts)]
-        try:
-            losses = [job.result() for job in jobs]
-        finally:
-            torch.set_num_threads(self.threads)  # MKL keeps one number for all threads
+        losses = [job.result() for job in jobs]
         for weight, earlier in zip(self.weights, accumulated, strict=True):
             if earlier is not None:
                 weight.grad = earlier if weight.grad is None else weight.grad.add_(earlier)
         return Loss(torch.stack([loss.total for loss in losses]).sum(), sum(loss.tokens for loss in losses))
 
     def _run_part(self, part: Batch, scale: float, seed_key: tuple[object, ...]) -> Loss:
-        torch.set_num_threads(self.threads_per_part)
         with self.bf16 or nullcontext():
             with kernels.seeded_dropout(derive_seed(*seed_key)):
                 loss = self.task.loss(self.model, part)

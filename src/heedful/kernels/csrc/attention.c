@@ -4,14 +4,17 @@
 /* Softmax over the keys that `keep` allows; the others get 0, as does a row without any allowed key. */
 static void softmax_row(float *w, const uint8_t *keep, i64 keys) {
   float max = LOWEST, sum = 0.0f;
-  for (i64 k = 0; k < keys; k++)
+  uint8_t any_allowed = 0;
+  for (i64 k = 0; k < keys; k++) {
     if (keep[k] && w[k] > max) max = w[k];
+    any_allowed |= keep[k];
+  }
   for (i64 k = 0; k < keys; k++) {
     w[k] = keep[k] ? fast_exp(w[k] - max) : 0.0f;
     sum += w[k];
   }
-  if (sum > 0.0f)
-    for (i64 k = 0; k < keys; k++) w[k] /= sum;
+  if (any_allowed)
+    for (i64 k = 0; k < keys; k++) w[k] = keep[k] ? w[k] / sum : 0.0f;
 }
 
 /* context = sum_k w[k] values[k], with rows of values `stride` floats apart. */
@@ -19,7 +22,7 @@ static void weighted_sum(const float *w, const float *values, float *context, i6
   for (i64 j = 0; j < width; j++) context[j] = 0.0f;
   for (i64 k = 0; k < keys; k++) {
     const float a = w[k], *row = values + k * stride;
-    if (a != 0.0f)
+    if (float_bits(a)) /* by its bits: a NaN must not count as 0 */
       for (i64 j = 0; j < width; j++) context[j] += a * row[j];
   }
 }
@@ -61,16 +64,15 @@ static void additive_score_backward(const float *q, const float *key, const floa
 }
 
 /* Backward pass of one step with one row per source. dkeys, dvalues and dv (one row per source) are accumulated;
- * dweights, where it is not NULL, is the gradient of the returned weights. */
+ * dweights, where it is not NULL, is the gradient of the returned weights. The workspace has the shape of `weights`. */
 void heed_additive_attention_backward(const float *q, const float *keys, const float *v, const uint8_t *keep,
                                       const float *values, const float *weights, const float *dcontext,
                                       const float *dweights, float *dq, float *dkeys, float *dvalues, float *dv,
-                                      i64 rows, i64 n_keys, i64 hidden, i64 width) {
+                                      float *workspace, i64 rows, i64 n_keys, i64 hidden, i64 width) {
 #pragma omp parallel for schedule(static)
   for (i64 r = 0; r < rows; r++) {
     const float *w = weights + r * n_keys, *g = dcontext + r * width;
-    float *dq_row = dq + r * hidden, mean = 0.0f;
-    float dw[n_keys > 0 ? n_keys : 1];
+    float *dq_row = dq + r * hidden, *dw = workspace + r * n_keys, mean = 0.0f;
     memset(dq_row, 0, sizeof(float) * hidden);
     for (i64 k = 0; k < n_keys; k++) {
       dw[k] = keep[r * n_keys + k] ? dot_product(g, values + (r * n_keys + k) * width, width) : 0.0f;

@@ -9,6 +9,10 @@
 
 typedef int64_t i64;
 
+/* Memory whose size depends on the input is passed in as a workspace or allocated on the heap, never on the stack: the
+ * build refuses variable-length arrays. The callers (kernels/gate.py) check sizes, strides and ranges of indices; a
+ * kernel that is given an index out of range all the same reads and writes nothing there. */
+
 #define LOWEST -3.0e38f /* stands for -inf: -ffast-math lets the compiler assume that no infinity occurs */
 
 /* -ffast-math also lets the compiler assume that no NaN occurs, so NaN is detected and produced through the bits. */
@@ -32,9 +36,12 @@ static inline int32_t is_nan(float x) { return (float_bits(x) & 0x7FFFFFFF) > IN
 /* y, or NaN where x is NaN. */
 static inline float propagate_nan(float x, float y) { return bits_float(float_bits(y) | (is_nan(x) ? NAN_BITS : 0)); }
 
+/* x, or 0 where x is NaN: what is converted to an integer must be a number. */
+static inline float nan_to_zero(float x) { return bits_float(float_bits(x) & (is_nan(x) ? 0 : -1)); }
+
 /* e^x within 1 or 2 units in the last place; the clamps keep the exponent's bits valid. */
 static inline float fast_exp(float input) {
-  float x = input;
+  float x = nan_to_zero(input);
   x = x < -87.0f ? -87.0f : x;
   x = x > 88.0f ? 88.0f : x;
   float n = __builtin_rintf(x * 1.44269504f);

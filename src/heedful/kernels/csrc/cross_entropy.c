@@ -1,8 +1,11 @@
 /* Cross-entropy with label smoothing, alone and with the R-Drop term, together with the gradient. */
 #include "common.h"
 
-/* One row: the logits x are replaced by the gradient of the loss; nll is the loss without smoothing. */
+/* One row: the logits x are replaced by the gradient of the loss; nll is the loss without smoothing. The loss of a
+ * target outside the vocabulary is NaN, and x is left as it is. */
 static void cross_entropy_row(float *x, i64 target, i64 vocab, float smoothing, float *loss, float *nll) {
+  *nll = *loss = bits_float(NAN_BITS);
+  if (target < 0 || target >= vocab) return;
   float max = x[0], sum = 0.0f, sum_shifted = 0.0f;
   int32_t invalid = 0;
   for (i64 j = 0; j < vocab; j++) {
@@ -19,9 +22,10 @@ static void cross_entropy_row(float *x, i64 target, i64 vocab, float smoothing, 
   const float lse = logf(sum), share = smoothing / (float)vocab, scale = 1.0f / sum;
   for (i64 j = 0; j < vocab; j++) x[j] = x[j] * scale - share;
   x[target] -= 1.0f - smoothing;
+  if (invalid) return;
   *nll = lse - target_logit;
-  *loss = (1.0f - smoothing) * (lse - target_logit) + share * ((float)vocab * lse - sum_shifted);
-  if (invalid) *nll = *loss = bits_float(NAN_BITS);
+  *loss = (1.0f - smoothing) * *nll;
+  if (smoothing != 0.0f) *loss += share * ((float)vocab * lse - sum_shifted); /* the sum may be infinite */
 }
 
 /* Loss of each of n rows of logits x; in place, x becomes the gradient of the sum of the losses. */
@@ -49,6 +53,8 @@ static void row_statistics(const float *x, i64 vocab, float *lse, float *sum_nll
 
 static void rdrop_row(float *x, float *y, i64 target, i64 vocab, float smoothing, float rdrop, float *loss,
                       float *nll) {
+  *nll = *loss = bits_float(NAN_BITS);
+  if (target < 0 || target >= vocab) return;
   float lse_x, lse_y, nll_x, nll_y, kl_pq = 0.0f, negative_kl_qp = 0.0f;
   int32_t invalid = 0;
   row_statistics(x, vocab, &lse_x, &nll_x, &invalid);
@@ -67,9 +73,9 @@ static void rdrop_row(float *x, float *y, i64 target, i64 vocab, float smoothing
   }
   x[target] -= 0.5f * (1.0f - smoothing);
   y[target] -= 0.5f * (1.0f - smoothing);
+  if (invalid) return;
   *nll = mean_nll;
   *loss = (1.0f - smoothing) * mean_nll + share * (nll_x + nll_y) / 2.0f + weight * (kl_pq - negative_kl_qp);
-  if (invalid) *nll = *loss = bits_float(NAN_BITS);
 }
 
 /* R-Drop (Liang 2021): mean cross-entropy of two forward passes x and y over the same rows, plus rdrop / 4 times the

@@ -149,7 +149,7 @@ static int compute_weights(const float *f, const int32_t *items, int32_t own, fl
   for (i64 i = 0; i < n; i++) {
     const float score = items[i] >= 0 && items[i] != own ? f[i] : LOWEST;
     max = score > max ? score : max;
-    invalid |= is_nan(f[i]);
+    invalid |= is_nan(score);
   }
   if (max == LOWEST && !invalid) return 0;
   for (i64 i = 0; i < n; i++) {
@@ -157,6 +157,7 @@ static int compute_weights(const float *f, const int32_t *items, int32_t own, fl
     g[i] = items[i] >= 0 && items[i] != own && !(exp_score < MIN_WEIGHT) ? exp_score : 0.0f;
     sum += g[i];
   }
+  if (invalid) sum = bits_float(NAN_BITS); /* the comparison with MIN_WEIGHT may have dropped it */
   const float scale = expf((1.0f - beta) * max - beta * logf(sum)), inverse = 1.0f / sum;
   for (i64 i = 0; i < n; i++) {
     w[i] = g[i] * scale;

@@ -7,6 +7,7 @@
 
 #define TILE_GROUPS 4 /* groups of 16 outputs computed side by side */
 #define TILE_ROWS 6   /* input rows computed at once */
+#define MIN_MAGNITUDE 1e-30f /* rows of smaller numbers count as zeros: the inverse of their scale may be infinite */
 
 /* An (n, k) weight matrix: W[i][j] = scales[i] * q[i][j] with q in -127..127, see heed_pack_int8. `row_sums` are the
  * sums of the rows of q, `bias` may be NULL. Mirrored by kernels/structs.py. */
@@ -32,14 +33,19 @@ void heed_pack_int8(const int8_t *w, i64 n, i64 k, int8_t *packed) {
 }
 
 /* Quantize a row to 8 bits, stored with an offset of 128 because VNNI multiplies unsigned with signed bytes; return
- * the scale. */
+ * the scale, which is NaN for a row with a NaN or an infinity. Magnitudes are compared by their bits, which have the
+ * same order. */
 static float quantize_row(const float *x, uint8_t *q, i64 k, i64 padded) {
-  float max = 0.0f;
+  int32_t max_bits = 0;
   for (i64 j = 0; j < k; j++) {
-    float a = x[j] < 0.0f ? -x[j] : x[j];
-    max = a > max ? a : max;
+    const int32_t magnitude = float_bits(x[j]) & 0x7FFFFFFF;
+    max_bits = magnitude > max_bits ? magnitude : max_bits;
   }
-  const float scale = max > 0.0f ? max / 127.0f : 1.0f, inverse = 1.0f / scale;
+  if (max_bits >= INF_BITS) {
+    memset(q, 128, padded);
+    return bits_float(NAN_BITS);
+  }
+  const float max = bits_float(max_bits), scale = max > MIN_MAGNITUDE ? max / 127.0f : 1.0f, inverse = 1.0f / scale;
   for (i64 j = 0; j < k; j++) q[j] = (uint8_t)((int32_t)__builtin_rintf(x[j] * inverse) + 128);
   for (i64 j = k; j < padded; j++) q[j] = 128;
   return scale;

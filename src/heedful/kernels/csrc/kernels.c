@@ -19,6 +19,21 @@ int heed_cpu_level(void) {
   return 0;
 }
 
+/* The first of `count` indices that is not in low..high - 1, or -1 if all are. */
+i64 heed_find_out_of_range(const i64 *indices, i64 count, i64 low, i64 high) {
+  for (i64 i = 0; i < count; i++)
+    if (indices[i] < low || indices[i] >= high) return i;
+  return -1;
+}
+
+/* Whether `count` offsets start at 0, never fall and end at `total`. */
+i64 heed_are_offsets(const i64 *offsets, i64 count, i64 total) {
+  if (count < 1 || offsets[0] != 0 || offsets[count - 1] != total) return 0;
+  for (i64 i = 1; i < count; i++)
+    if (offsets[i] < offsets[i - 1]) return 0;
+  return 1;
+}
+
 #include "cross_entropy.c"
 #include "dropout.c"
 #include "attention.c"
@@ -28,3 +43,11 @@ int heed_cpu_level(void) {
 #include "rnn_decoder.c"
 #include "transformer.c"
 #include "history_attention.c"
+
+/* The sizes of the structs in the order of STRUCTS in kernels/structs.py, which compares them with its own; 0 behind the
+ * last. */
+i64 heed_struct_size(i64 index) {
+  static const i64 sizes[] = {sizeof(Int8Matrix),       sizeof(RnnDecoder),  sizeof(LayerNorm),
+                              sizeof(TransformerLayer), sizeof(Transformer), sizeof(HistoryAttention)};
+  return index >= 0 && index < (i64)(sizeof(sizes) / sizeof(sizes[0])) ? sizes[index] : 0;
+}

@@ -83,22 +83,24 @@ void heed_rnn_decoder_step(const RnnDecoder *d, const i64 *words, float *h, floa
   if (d->mode == FEED_CONTEXT) memcpy(feed, context, sizeof(float) * rows * d->context_width);
   if (state != h) memcpy(h, state, sizeof(float) * rows * n);
   int8_linear(&d->w_output, features, logits, bytes, rows);
-  for (i64 r = 0; r < rows; r++) logits[r * d->vocabulary + banned_1] = logits[r * d->vocabulary + banned_2] = -1e30f;
+  ban_word(logits, rows, d->vocabulary, banned_1);
+  ban_word(logits, rows, d->vocabulary, banned_2);
   heed_top_k(logits, rows, d->vocabulary, k, top_words, top_logp);
 }
 
-/* Greedy output of one sentence, until the word `end` or max_length words; return the number of words. The weights of
- * a step lie `weights_stride` floats after those of the step before; with 0 they overwrite one another. */
-i64 heed_rnn_decoder_greedy(const RnnDecoder *d, i64 first, i64 end, i64 max_length, float *h, float *feed,
+/* Greedy output of one sentence, until the word `end` or max_steps words; return the number of words. A further call
+ * with the last word as `first` continues it. The weights of a step lie `weights_stride` floats after those of the step
+ * before; with 0 they overwrite one another. */
+i64 heed_rnn_decoder_greedy(const RnnDecoder *d, i64 first, i64 end, i64 max_steps, float *h, float *feed,
                             const float *keys, const float *values, const uint8_t *keep, i64 n_keys, float *weights,
                             i64 weights_stride, i64 *words, float *logp, float *workspace, i64 banned_1, i64 banned_2) {
   const i64 sentence = 0;
-  for (i64 t = 0; t < max_length; t++) {
+  for (i64 t = 0; t < max_steps; t++) {
     heed_rnn_decoder_step(d, t ? words + t - 1 : &first, h, feed, keys, values, keep, n_keys, &sentence,
                           weights + t * weights_stride, 1, 1, words + t, logp + t, workspace, banned_1, banned_2);
     if (words[t] == end) return t + 1;
   }
-  return max_length;
+  return max_steps;
 }
 
 /* All states of a GRU over packed sentences, laid out as in fused/packed_gru.py: sizes[t] sentences have a step t. The
@@ -107,15 +109,18 @@ void heed_gru_sequence(const Int8Matrix *hidden, const float *gi, const i64 *siz
                        float *workspace, i64 widest, i64 n) {
   float *h = workspace, *gh = h + widest * n, *gates = gh + widest * 3 * n;
   uint8_t *bytes = (uint8_t *)(gates + widest * 3 * n);
-  i64 offsets[steps + 1];
-  offsets[0] = 0;
-  for (i64 t = 0; t < steps; t++) offsets[t + 1] = offsets[t] + sizes[t];
+  i64 start = 0, previous_start = 0, previous_rows = 0; /* start: the first row of the step */
+  if (reverse)
+    for (i64 t = 0; t < steps; t++) start += sizes[t];
   for (i64 i = 0; i < steps; i++) {
-    const i64 t = reverse ? steps - 1 - i : i, previous = reverse ? t + 1 : t - 1, rows = sizes[t];
-    const i64 continued = i == 0 ? 0 : (sizes[previous] < rows ? sizes[previous] : rows);
-    if (continued) memcpy(h, out + offsets[previous] * n, sizeof(float) * continued * n);
+    const i64 rows = sizes[reverse ? steps - 1 - i : i], continued = previous_rows < rows ? previous_rows : rows;
+    if (reverse) start -= rows;
+    if (continued) memcpy(h, out + previous_start * n, sizeof(float) * continued * n);
     memset(h + continued * n, 0, sizeof(float) * (rows - continued) * n);
     int8_linear(hidden, h, gh, bytes, rows);
-    heed_gru_cell(gi + offsets[t] * 3 * n, gh, h, out + offsets[t] * n, gates, rows, n);
+    heed_gru_cell(gi + start * 3 * n, gh, h, out + start * n, gates, rows, n);
+    previous_start = start;
+    previous_rows = rows;
+    if (!reverse) start += rows;
   }
 }

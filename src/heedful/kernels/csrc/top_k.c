@@ -14,10 +14,18 @@ static float maximum(const float *x, i64 count) {
   return max;
 }
 
+/* Exclude a word from every row of logits. */
+static void ban_word(float *logits, i64 rows, i64 vocab, i64 word) {
+  if (word < 0 || word >= vocab) return;
+  for (i64 r = 0; r < rows; r++) logits[r * vocab + word] = -1e30f;
+}
+
 /* Write the k most likely words of each row and their log-probabilities, most likely first; of equal logits the lower
- * index comes first. Blocks without a candidate are skipped by their maximum, which vectorizes. */
+ * index comes first. Beyond the size of the vocabulary, words are -1. Blocks without a candidate are skipped by their
+ * maximum, which vectorizes. */
 void heed_top_k(const float *x, i64 rows, i64 vocab, i64 k, i64 *words, float *logp) {
   const i64 block = 64;
+  if (k <= 0) return;
 #pragma omp parallel for schedule(static) if (rows * vocab > 100000)
   for (i64 r = 0; r < rows; r++) {
     const float *row = x + r * vocab;
@@ -38,7 +46,11 @@ void heed_top_k(const float *x, i64 rows, i64 vocab, i64 k, i64 *words, float *l
         best_words[place] = j;
       }
     }
-    const float lse = log_sum_exp(row, vocab);
-    for (i64 i = 0; i < k; i++) best[i] -= lse;
+    const float lse = vocab > 0 ? log_sum_exp(row, vocab) : 0.0f;
+    for (i64 i = 0; i < count_found; i++) best[i] -= lse;
+    for (i64 i = count_found; i < k; i++) {
+      best_words[i] = -1;
+      best[i] = LOWEST;
+    }
   }
 }
