@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import re
+import signal
 import sys
 from pathlib import Path
 
@@ -75,6 +76,7 @@ def log(text: str) -> None:
 
 
 def main() -> int:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(130))  # so that the worker and its folder are removed
     arguments = parse()
     if arguments.case:
         return run_one(arguments)
