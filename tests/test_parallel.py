@@ -75,6 +75,22 @@ def test_a_pool_whose_work_fails_leaves_the_number_of_threads() -> None:
     assert in_new_thread() == before
 
 
+def test_work_that_has_not_started_is_dropped_after_an_error() -> None:
+    """Ctrl-C waited for all batches."""
+    started: list[int] = []
+    both = threading.Barrier(2)
+
+    def work(item: int) -> None:
+        started.append(item)
+        if item < 2:
+            both.wait(timeout=60)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_in_threads(work, range(2_000), threads=2)
+    assert len(started) < 2_000
+
+
 @linux
 def test_a_limit_holds_for_the_calling_thread_only() -> None:
     before, inside = torch_threads(), list[int]()

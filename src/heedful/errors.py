@@ -64,6 +64,18 @@ class TrainingStopped(TrainingError):  # noqa: N818 - requested by the user
     """Training that the user stopped; the same command resumes it."""
 
 
+class DecodingError(HeedfulError):
+    """An output that cannot be generated: the model's numbers are not finite, or the call was ended early."""
+
+
+class DecodingTimeoutError(DecodingError):
+    """Decoding that took longer than its time limit; the message says how far it came."""
+
+
+class DecodingCancelledError(DecodingError):
+    """Decoding that its caller cancelled; the message says how far it came."""
+
+
 class TraceError(HeedfulError):
     """A trace that cannot be read, drawn or exported."""
 

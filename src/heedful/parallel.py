@@ -40,8 +40,13 @@ def run_in_threads(work: Callable[[int], None], items: Sequence[int], threads: i
     torch_threads = torch.get_num_threads()
     try:
         with ThreadPoolExecutor(threads, initializer=limit_torch_threads, initargs=(1,)) as pool:
-            for future in [pool.submit(work, item) for item in items]:
-                future.result()
+            futures = [pool.submit(work, item) for item in items]
+            try:
+                for future in futures:
+                    future.result()
+            except BaseException:  # also Ctrl-C: do not wait for work that has not started
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
     finally:
         if not _thread_setters():
             torch.set_num_threads(torch_threads)

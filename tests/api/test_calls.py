@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,14 @@ import pytest
 import heedful
 import small_models
 from heedful.arguments import to_python
-from heedful.errors import ArgumentError, HeedfulError, ModelError
+from heedful.errors import (
+    ArgumentError,
+    DecodingCancelledError,
+    DecodingError,
+    DecodingTimeoutError,
+    HeedfulError,
+    ModelError,
+)
 
 SOURCE = Path(heedful.__file__).parent
 LINE = "the red cat sees a small dog"
@@ -31,6 +39,30 @@ def test_a_model_takes_a_line_or_a_list_of_lines(model: heedful.Model) -> None:
     assert model([LINE, "", LINE], max_length=6) == [output, "", output]
     assert model(LINE, beam=1, max_length=6) == output
     assert repr(model) == "<heedful model m: translate>"
+
+
+def test_a_call_can_be_limited_in_time_and_cancelled(model: heedful.Model) -> None:
+    assert model(LINE, max_length=6, max_seconds=60.0) == model(LINE, max_length=6)
+    cancelled = threading.Event()
+    assert model([LINE], max_length=6, should_stop=cancelled) == [model(LINE, max_length=6)]
+    cancelled.set()
+    for call in (model, model.trace):
+        with pytest.raises(DecodingCancelledError, match="decoding was cancelled after 0 of at most 6 steps"):
+            call(LINE, max_length=6, should_stop=cancelled)
+        with pytest.raises(DecodingTimeoutError, match=r"longer than 1e-09 s .* after 0 of at most 6 steps"):
+            call(LINE, max_length=6, max_seconds=1e-9)
+        with pytest.raises(DecodingError, match=r"max_seconds = 0.0: expected a number of seconds above 0"):
+            call(LINE, max_seconds=0.0)
+
+
+def test_a_call_has_bounds(model: heedful.Model) -> None:
+    for call in (model, model.trace):
+        with pytest.raises(ArgumentError, match="inputs: a call takes at most 100,000, got 100,001; make several"):
+            call([""] * 100_001)
+        with pytest.raises(ArgumentError, match="beam=10000000: must be at most 1000"):
+            call(LINE, beam=10_000_000)
+        with pytest.raises(ArgumentError, match="max_length=10001: must be at most 10000"):
+            call(LINE, max_length=10_001)
 
 
 def test_a_trace_can_be_edited(model: heedful.Model) -> None:

@@ -22,18 +22,56 @@ pytestmark = pytest.mark.usefixtures("as_users_run")
 
 
 def test_unreadable_input_is_refused(trained: Path, tmp_path: Path) -> None:
-    (tmp_path / "u.txt").write_bytes(b"the a\na\xff\n")
+    (tmp_path / "u.txt").write_bytes(b"the a\n")
     (tmp_path / "a.gz").write_bytes(gzip.compress(b"the a\n" * 500)[:-12])
     (tmp_path / "false.gz").write_bytes(b"the a\n")
     translate = ("translate", "-m", trained)
-    assert "stdin, line 2: not UTF-8 (byte 1 of the line)" in refused(*translate, stdin=b"the a\na\xff\n")
-    assert "u.txt, line 2: not UTF-8" in complaint(*translate, tmp_path / "u.txt")
     assert "cannot be read: Compressed file ended" in complaint(*translate, tmp_path / "a.gz")
     assert "Not a gzipped file" in complaint(*translate, tmp_path / "false.gz")
     assert "there is no such file" in complaint(*translate, tmp_path / "u.txt", tmp_path / "none.txt")
     assert "is a folder" in complaint(*translate, tmp_path)
     assert "not UTF-8" in refused("trace", "a\udcff", "-m", trained, "-o", tmp_path / "t.json")
     assert not (tmp_path / "t.json").exists()
+
+
+def test_a_line_that_cannot_be_read_is_reported_and_the_others_are_answered(trained: Path, tmp_path: Path) -> None:
+    translate = ("translate", "-m", trained)
+    (tmp_path / "u.txt").write_bytes(b"the a falls\na\xff\n" + b"x" * 1_000_001 + b"\nthe b falls\n")
+    good = here(*translate, stdin="the a falls\nthe b falls\n").stdout.splitlines()
+    for files, stdin, name in (
+        ([], (tmp_path / "u.txt").read_bytes(), "stdin"),
+        ([tmp_path / "u.txt"], b"", str(tmp_path / "u.txt")),
+    ):
+        done = here(*translate, *files, stdin=stdin)
+        assert done.returncode == 1
+        assert done.stdout.splitlines() == [good[0], "", "", good[1]], "outputs stay in step with inputs"
+        assert done.stderr.splitlines() == [
+            f"error: {name}, line 2: not UTF-8 (byte 1 of the line)",
+            f"error: {name}, line 3: longer than 1,000,000 bytes",
+            "2 of 4 lines could not be read",
+        ]
+        records = [json.loads(line) for line in here(*translate, *files, "--json", stdin=stdin).stdout.splitlines()]
+        assert ["error" in record for record in records] == [False, True, True, False]
+        assert records[1]["error"].endswith("line 2: not UTF-8 (byte 1 of the line)")
+
+
+def test_the_time_limit_ends_a_command_with_what_is_done(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(1_000_000))
+    monkeypatch.setattr("heedful.decoding.stopping.monotonic", lambda: next(clock))  # a second per look at it
+    words = ("translate", "-m", trained, "--batch-size", "1", "--max-length", "3", "--threads", "1")
+    done = here(*words, "--max-seconds", "12", stdin="the a falls\n" * 9)
+    answered = len(done.stdout.splitlines())
+    assert done.returncode == 1
+    assert 0 < answered < 9
+    assert "error: --max-seconds: decoding took longer than 12 s and was stopped after " in done.stderr
+    assert f" of at most 3 steps; 0 of 1 inputs were done; {answered} lines were answered" in done.stderr
+    trace = here("trace", "the a falls", "-m", trained, "--max-seconds", "1", "-o", trained / "t.json")
+    assert (trace.returncode, (trained / "t.json").exists()) == (1, False)
+    assert "error: decoding took longer than 1 s and was stopped after 0 of at most" in trace.stderr
+    evaluation = here("evaluate", "-m", trained, "--split", "valid", "--max-seconds", "2")
+    assert evaluation.returncode == 1, evaluation.stderr
+    for seconds in ("0", "-1", "nan", "inf"):
+        assert "expected a number of seconds above 0" in complaint(*words, "--max-seconds", seconds)
 
 
 def test_a_too_long_line_is_cut_with_a_warning_and_all_other_lines_are_answered(trained: Path) -> None:
@@ -46,7 +84,7 @@ def test_a_too_long_line_is_cut_with_a_warning_and_all_other_lines_are_answered(
     assert (len(lines), lines[::2]) == (3, short)
     (warning,) = done.stderr.splitlines()
     assert warning.startswith('warning: line 2 ("the the the')
-    assert "has 100,000 tokens, but the model reads at most 1,000: cut to the first 1,000" in warning
+    assert "has more than 16,000 tokens, but the model reads at most 1,000: cut to the first 1,000" in warning
     record = json.loads(here(*translate, "--json", stdin=LONG).stdout)
     assert len(record["tokens"]) == len(record["outputs"][0]["alignment"][0]) == 1_001
 
@@ -112,6 +150,11 @@ def test_a_very_long_line_does_not_exhaust_memory(tmp_path: Path, kind: str) -> 
         (["--top-p", "-1", "--sample"], "top_p = -1.0: must be more than 0"),
         (["--top-p", "7", "--sample"], "top_p = 7.0: must be at most 1"),
         (["--length-penalty", "nan", "--beam", "2"], "length_penalty = nan: expected a finite number"),
+        (["--beam", "1001"], "beam = 1001: must be at most 1000"),
+        (["--n-best", "1001"], "n_best = 1001: must be at most 1000"),
+        (["--max-length", "10001"], "max_length = 10001: must be at most 10000"),
+        (["--batch-size", "9999999"], "batch_size = 9999999: must be at most 10000"),
+        (["--length-penalty", "1e308", "--beam", "2"], "length_penalty = 1e+308: must be at most 10"),
         (["--beam", "0"], "greater than or equal to 1"),
         (["--modle"], "No such option: --modle"),
     ],

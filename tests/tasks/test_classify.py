@@ -12,8 +12,10 @@ import pytest
 import heedful
 from command_line import complaint, here
 from command_line import heedful as run_forked
-from heedful.errors import ModelError
+from heedful.errors import DecodingError, ModelError
 from heedful.tasks.classify.api import Classifier
+from heedful.tasks.classify.predict import classify_lines
+from heedful.tasks.model_folder import load_model
 from heedful.trace.schema import Trace
 
 pytestmark = pytest.mark.usefixtures("as_users_run")
@@ -202,3 +204,23 @@ def test_hierarchical_attention_works_with_all_commands(sentences: Path, tmp_pat
         checks = Trace.load(path).checks
         assert checks is not None
         assert max(checks.weights or 0, checks.context or 0, checks.features or 0, checks.output or 0) < 1e-5, edit
+
+
+def test_probabilities_that_are_not_finite_are_an_error(model: Path) -> None:
+    loaded = load_model(model)
+    for parameter in loaded.model.parameters():
+        parameter.data.fill_(float("inf"))
+    with pytest.raises(DecodingError, match="line 2: the output of model is not finite; its weights are damaged"):
+        classify_lines(loaded, ["", SENTENCE])
+
+
+def test_lines_that_cannot_be_read_are_reported_and_the_others_classified(model: Path) -> None:
+    done = here("classify", "-m", model, "--json", stdin=f"{SENTENCE}\n".encode() + b"\xff\n")
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "error: stdin, line 2: not UTF-8 (byte 0 of the line)",
+        "1 of 2 lines could not be read",
+    ]
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert "error" not in first
+    assert second == {"text": "", "label": None, "error": "stdin, line 2: not UTF-8 (byte 0 of the line)"}

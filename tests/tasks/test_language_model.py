@@ -15,8 +15,10 @@ import heedful
 from command_line import complaint, here
 from heedful.data.text import encode_text, open_lines
 from heedful.data.tokenizer import END, START
+from heedful.errors import DecodingError
 from heedful.tasks.language_model.assets import LoadedLanguageModel
 from heedful.tasks.language_model.data import start_token
+from heedful.tasks.language_model.predict import Line, Word, exp2, read_lines
 from heedful.tasks.language_model.score import token_surprisals
 from heedful.tasks.model_folder import load_model
 from heedful.trace.schema import Trace
@@ -289,3 +291,14 @@ def test_attention_is_measured_by_its_effect_on_the_perplexity(models: dict[str,
     assert outputs["unchanged"] == pytest.approx(math.exp(nats.mean()), rel=1e-5)
     assert len({outputs["unchanged"], outputs["uniform"], outputs["permuted"]}) == 3
     assert "perplexity" in here("measure", "-m", models[name], "--limit", "5").stdout
+
+
+def test_numbers_that_are_not_finite_are_an_error_and_huge_ones_are_infinite(models: dict[str, Path]) -> None:
+    loaded: LoadedLanguageModel = load_model(models["lstm"])
+    assert exp2(3.0) == 8
+    line = Line(SENTENCE, [Word("the", 1e5, False, ())], 1)
+    assert (line.perplexity, line.to_dict()["perplexity"]) == (math.inf, None)
+    for parameter in loaded.model.parameters():
+        parameter.data.fill_(math.nan)
+    with pytest.raises(DecodingError, match="line 1: the output of lstm is not finite; its weights are damaged"):
+        list(read_lines(loaded, [SENTENCE]))

@@ -104,7 +104,8 @@ def test_unknown_words_can_be_copied(models: tuple[Path, Path]) -> None:
 
 
 def test_a_line_that_is_not_utf_8_is_named(models: tuple[Path, Path]) -> None:
-    assert "stdin, line 2: not UTF-8 (byte 1" in complaint("translate", "-m", models[0], stdin=b"ok\na\xff\n")
+    done = here("translate", "-m", models[0], stdin=b"ok\na\xff\n")
+    assert "stdin, line 2: not UTF-8 (byte 1" in done.stderr
 
 
 def test_a_model_of_another_task_is_refused(models: tuple[Path, Path]) -> None:

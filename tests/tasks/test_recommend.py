@@ -18,11 +18,13 @@ from command_line import RECIPES, complaint, here, stopped
 from command_line import heedful as run_forked
 from heedful.config import load_recipe
 from heedful.data.ratings import open_ratings
-from heedful.errors import ArgumentError
+from heedful.errors import ArgumentError, DecodingError
 from heedful.tasks.model_folder import load_model
 from heedful.tasks.recommend.api import Recommender
 from heedful.tasks.recommend.assets import LoadedRecommender
 from heedful.tasks.recommend.measure import HistoryProbeTarget, load_cases
+from heedful.tasks.recommend.predict import find_history, weigh_history
+from heedful.tasks.recommend.predict import recommend as recommend_items
 from heedful.tasks.recommend.training import RecommendationTraining
 from heedful.trace.schema import Trace
 
@@ -443,3 +445,14 @@ def test_a_probe_with_the_models_weights_gives_its_probabilities_and_with_others
     same = probe_target.predict_from([(0, 0)], [probe_target.sources[0]])
     torch.testing.assert_close(same[0], probe.probabilities[row], atol=1e-5, rtol=0)
     assert float(probe_target.saliency([(0, 0)])[0].sum()) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_scores_that_are_not_finite_are_an_error(model: Path) -> None:
+    loaded: LoadedRecommender = load_model(model)
+    history = find_history(loaded, "7")
+    for parameter in loaded.model.parameters():
+        parameter.data.fill_(float("nan"))
+    with pytest.raises(DecodingError, match=r"a history of \d+ items: the output of m is not finite"):
+        recommend_items(loaded, history)
+    with pytest.raises(DecodingError, match=r"a history of \d+ items: the output of m is not finite"):
+        weigh_history(loaded, history, [1])

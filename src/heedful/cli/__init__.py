@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def _run() -> None:
-    from heedful.errors import HeedfulError, TrainingStopped
+    from heedful.errors import DecodingTimeoutError, HeedfulError, TrainingStopped
 
     try:
         from heedful.cli.app import app
@@ -44,6 +44,8 @@ def _run() -> None:
         app()
     except TrainingStopped as error:
         _exit(130, str(error))
+    except DecodingTimeoutError as error:
+        _exit(1, f"error: {error}")
     except HeedfulError as error:
         _exit(2, f"error: {error}")
     except BrokenPipeError:  # the program that reads our output (head, less) has ended

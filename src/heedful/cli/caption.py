@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli.options import Figure, JsonLines, Model, Threads, parse_decoding, with_decoding
-from heedful.errors import DataError
+from heedful.errors import DataError, DecodingTimeoutError
 
 if TYPE_CHECKING:
     from heedful.config import DecodingOptions
     from heedful.data.images.files import ImageSource
+    from heedful.decoding import Hypothesis
     from heedful.tasks.caption.assets import LoadedCaptioner
 
 CHUNK = 64  # images opened at once: memory stays bounded
@@ -42,7 +43,7 @@ def caption(
     **decoding: Any,
 ) -> None:
     """Caption images. Can also draw the regions that each word attends to."""
-    options = parse_decoding(decoding)
+    options, max_seconds = parse_decoding(decoding), decoding["max_seconds"]
     if json and (show or out is not None):
         raise DataError("--json cannot be combined with --show or -o: choose one")
     from heedful.tasks.bundled import find_models
@@ -55,9 +56,9 @@ def caption(
     options = loaded.recipe.decoding.override(options)
     sources = list(_open_sources(images or []))
     if out is not None or show:
-        _draw(loaded, sources, options, out, smooth=not raw)
+        _draw(loaded, sources, options, out, max_seconds, smooth=not raw)
         return
-    failures = _print_captions(loaded, sources, options, threads, json)
+    failures = _print_captions(loaded, sources, options, threads, max_seconds, json)
     if failures:
         print(f"{failures:,} of {len(sources):,} images could not be captioned", file=sys.stderr)
         raise typer.Exit(1)
@@ -65,10 +66,12 @@ def caption(
 
 def _open_sources(images: Sequence[Path]) -> Iterator[ImageSource]:
     """Yield the given files, the images in given folders, or the image on stdin."""
-    from heedful.data.images.files import IMAGE_SUFFIXES, ImageBytes, ImageFile
+    from heedful.data.images.files import IMAGE_SUFFIXES, MAX_IMAGE_BYTES, ImageBytes, ImageFile
 
     if not images or images == [STDIN]:
-        data = sys.stdin.buffer.read()
+        data = sys.stdin.buffer.read(MAX_IMAGE_BYTES + 1)
+        if len(data) > MAX_IMAGE_BYTES:
+            raise DataError(f"stdin: more than {MAX_IMAGE_BYTES:,} bytes are too many for an image")
         if not data:
             raise DataError("no images: name files or folders, or pipe one image to stdin")
         yield ImageBytes("stdin", data)
@@ -84,54 +87,77 @@ def _open_sources(images: Sequence[Path]) -> Iterator[ImageSource]:
 
 
 def _print_captions(
-    loaded: LoadedCaptioner, sources: Sequence[ImageSource], options: DecodingOptions, threads: int, as_json: bool
+    loaded: LoadedCaptioner,
+    sources: Sequence[ImageSource],
+    options: DecodingOptions,
+    threads: int,
+    max_seconds: float | None,
+    as_json: bool,
 ) -> int:
     """Print the captions of all images that can be opened; return the number of those that cannot."""
     from heedful.cli.progress import lines_progress
+    from heedful.decoding import StopCondition
     from heedful.parallel import available_cpus
-    from heedful.tasks.caption.predict import load_backbone, search_images
+    from heedful.tasks.caption.predict import load_backbone, open_pixels, search_images
 
-    backbone, failures = load_backbone(loaded), 0
+    backbone, failures, stop = load_backbone(loaded), 0, StopCondition(max_seconds)
     with lines_progress(len(sources)) as on_progress:
         for first in range(0, len(sources), CHUNK):
             opened = []
             for source in sources[first : first + CHUNK]:
                 try:
-                    opened.append((source, source.open()))
+                    opened.append((source, open_pixels(source, backbone)))
                 except DataError as error:
                     failures += 1
                     print(f"error: {error}", file=sys.stderr)
             images = [image for _, image in opened]
-            results = search_images(loaded.model, backbone, images, options, threads=threads or available_cpus())
+            try:
+                results = search_images(
+                    loaded.model, backbone, images, options, threads=threads or available_cpus(), stop=stop
+                )
+            except DecodingTimeoutError as error:
+                print(f"error: --max-seconds: {error}", file=sys.stderr)
+                return failures + len(sources) - first
             for (source, _), hypotheses in zip(opened, results, strict=True):
-                name = str(getattr(source, "path", source.name))
-                texts = [loaded.assets.target.decode(h.tokens) for h in hypotheses]
-                if as_json:
-                    outputs = [
-                        {"text": text, "logp": h.logp, "score": h.score, "finished": h.finished}
-                        for text, h in zip(texts, hypotheses, strict=True)
-                    ]
-                    print(json_format.dumps({"image": name, "outputs": outputs}, ensure_ascii=False))
-                elif len(sources) == 1:
-                    print("\n".join(texts))
-                else:
-                    print("\n".join(f"{name}\t{text}" for text in texts))
+                _print_caption(loaded, source, hypotheses, as_json, with_name=len(sources) > 1)
             sys.stdout.flush()
             on_progress(len(sources[first : first + CHUNK]))
     return failures
 
 
+def _print_caption(
+    loaded: LoadedCaptioner, source: ImageSource, hypotheses: Sequence[Hypothesis], as_json: bool, with_name: bool
+) -> None:
+    name = str(getattr(source, "path", source.name))
+    texts = [loaded.assets.target.decode(h.tokens) for h in hypotheses]
+    if as_json:
+        outputs = [
+            {"text": text, "logp": h.logp, "score": h.score, "finished": h.finished}
+            for text, h in zip(texts, hypotheses, strict=True)
+        ]
+        print(json_format.dumps({"image": name, "outputs": outputs}, ensure_ascii=False))
+    else:
+        print("\n".join(f"{name}\t{text}" if with_name else text for text in texts))
+
+
 def _draw(
-    loaded: LoadedCaptioner, sources: Sequence[ImageSource], options: DecodingOptions, out: Path | None, smooth: bool
+    loaded: LoadedCaptioner,
+    sources: Sequence[ImageSource],
+    options: DecodingOptions,
+    out: Path | None,
+    max_seconds: float | None,
+    smooth: bool,
 ) -> None:
     """Draw one image with the attention for each word of its caption."""
     if len(sources) != 1:
         raise DataError(f"--show and -o take one image, got {len(sources):,}")
+    from heedful.decoding import StopCondition
     from heedful.tasks.base import TraceRequest
     from heedful.tasks.caption.trace import trace_image
 
     options = options.model_copy(update={"n_best": 1})
-    trace = trace_image(loaded, sources[0], TraceRequest(sources[0].name), options)
+    request = TraceRequest(sources[0].name, stop=StopCondition(max_seconds))
+    trace = trace_image(loaded, sources[0], request, options)
     print(trace.target.text)
     out = out or Path(f"{Path(sources[0].name).stem}-attention.png")
     if out.suffix == ".html":

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.lines import check_files, count_lines, read_chunks
+from heedful.cli.lines import InputLines, check_files, count_lines
 from heedful.cli.options import InputFiles, Model, OnTooLong, OnTooLongChoice, Threads
 
 
@@ -34,18 +34,19 @@ def classify(
     (folder,) = find_models([] if model is None else [model], "classify")
     loaded = load_model_for(folder, "classify")
     show_license_once(loaded)
+    inputs = InputLines(files or [])
     with lines_progress(count_lines(files or [])) as on_progress:
-        first_line = 1
-        for lines in read_chunks(files or []):
+        for lines in inputs:
+            first = inputs.count - len(lines) + 1
             results = classify_lines(
-                loaded, lines, weights=json, threads=threads, first_line=first_line, on_too_long=on_too_long.value
+                loaded, lines, weights=json, threads=threads, first_line=first, on_too_long=on_too_long.value
             )
-            for line, result in zip(lines, results, strict=True):
+            for number, (line, result) in enumerate(zip(lines, results, strict=True), first):
                 if json:
                     record = {"text": line, "label": None} if result is None else result.to_dict()
-                    print(json_format.dumps(record, ensure_ascii=False))
+                    print(json_format.dumps(inputs.add_error(number, record), ensure_ascii=False))
                 else:
                     print("" if result is None else f"{result.label}\t{result.p:.4f}")
             sys.stdout.flush()
             on_progress(len(lines))
-            first_line += len(lines)
+    inputs.exit_if_failed()

@@ -56,8 +56,9 @@ def evaluate(
     **decoding: Any,
 ) -> None:
     """Evaluate a model. Prints metrics with signatures, and breakdowns such as quality by source length."""
-    options = parse_decoding(decoding)
+    options, max_seconds = parse_decoding(decoding), decoding["max_seconds"]
     from heedful.cli.console import make_console
+    from heedful.decoding import StopCondition
     from heedful.tasks.base import EvaluationRequest
     from heedful.tasks.bundled import find_models
     from heedful.tasks.model_folder import read_card
@@ -70,7 +71,8 @@ def evaluate(
         if get_task(read_card(other)["task"]) is not task:
             raise ModelError(f"--against: {other} was trained for another task than {folders[0]}")
     warn_if_int8_is_slow(int8)
-    request = EvaluationRequest(data or [], split, metric or [], options, int8, threads, gallery)
+    stop = StopCondition(max_seconds)
+    request = EvaluationRequest(data or [], split, metric or [], options, int8, threads, gallery, stop)
     result = task.evaluate(folders, request)
     report: dict[str, Any] = {"model": result.name, result.unit: result.items, **result.to_dict()}
     if others:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from heedful.cli.lines import check_files, count_lines, read_chunks
+from heedful.cli.lines import CHUNK, InputLines, check_files, count_lines, report_timeout
 from heedful.cli.options import (
     InputFiles,
     Int8,
@@ -44,9 +44,10 @@ def make_command(task: str) -> Callable[..., None]:
         json: JsonLines = False,
         **decoding: Any,
     ) -> None:
-        options = parse_decoding(decoding)
+        options, max_seconds = parse_decoding(decoding), decoding["max_seconds"]
         check_files(files or [])
         from heedful.cli.progress import lines_progress
+        from heedful.decoding import StopCondition
         from heedful.tasks.bundled import find_models
         from heedful.tasks.seq2seq.predict import generate_records, generate_texts, load_predictor
 
@@ -55,18 +56,22 @@ def make_command(task: str) -> Callable[..., None]:
         if predictor.task != task:
             raise ModelError(f"{predictor.name} was trained for {predictor.task}; use heedful {predictor.task}")
         options = predictor.decoding.override(options)
-        with lines_progress(count_lines(files or [])) as on_progress:
-            first_line = 1
-            for lines in read_chunks(files or []):
+        # with a time limit fewer lines at a time, so that those that are done are printed when it ends
+        inputs = InputLines(files or [], options.batch_size if max_seconds is not None else CHUNK)
+        stop = StopCondition(max_seconds)
+        with lines_progress(count_lines(files or [])) as on_progress, report_timeout(inputs):
+            for lines in inputs:
+                first = inputs.count - len(lines) + 1
                 if json:
-                    records = generate_records(predictor, lines, options, on_progress, first_line, on_too_long.value)
-                    for record in records:
-                        print(json_format.dumps(record, ensure_ascii=False))
+                    records = generate_records(predictor, lines, options, on_progress, first, on_too_long.value, stop)
+                    for number, record in enumerate(records, first):
+                        print(json_format.dumps(inputs.add_error(number, record), ensure_ascii=False))
                 else:
-                    texts = generate_texts(predictor, lines, options, on_progress, first_line, on_too_long.value)
+                    texts = generate_texts(predictor, lines, options, on_progress, first, on_too_long.value, stop)
                     for outputs in texts:
                         print("\n".join(outputs))
                 sys.stdout.flush()
-                first_line += len(lines)
+                inputs.done += len(lines)
+        inputs.exit_if_failed()
 
     return command

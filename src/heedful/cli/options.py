@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -99,6 +100,12 @@ Figure = Annotated[
 ]
 
 
+def _check_seconds(value: float | None) -> float | None:
+    if value is not None and not (math.isfinite(value) and value > 0):
+        raise typer.BadParameter("expected a number of seconds above 0")
+    return value
+
+
 def _decoding_template(
     *,
     beam: Annotated[int | None, typer.Option(metavar="N", min=1, help="Beam size; 1 is greedy search.")] = None,
@@ -137,6 +144,10 @@ def _decoding_template(
         ),
     ] = False,
     batch_size: Annotated[int | None, typer.Option(metavar="N", min=1, help="Inputs per batch.")] = None,
+    max_seconds: Annotated[
+        float | None,
+        typer.Option(metavar="S", callback=_check_seconds, help="Time limit in seconds; what takes longer is stopped."),
+    ] = None,
 ) -> None:
     """Define the decoding options as parameters; `with_decoding` adds them to commands."""
 
@@ -159,10 +170,14 @@ def with_decoding(*, without: tuple[str, ...] = ()) -> Callable[[Command], Comma
 
 
 def parse_decoding(values: Mapping[str, Any]) -> DecodingOptions:
-    """Return the decoding options that were given on the command line; the others stay unset."""
+    """Return the decoding options that were given on the command line; the others stay unset.
+
+    `max_seconds` is none of them: it starts when the model is loaded.
+    """
     from heedful.config import decoding_options
 
     given = {name: value or None if isinstance(value, bool) else value for name, value in values.items()}
+    given.pop("max_seconds", None)
     method = "sample" if given.pop("sample", None) else None
     return decoding_options({"method": method, **given}, "the command line")
 

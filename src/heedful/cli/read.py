@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.lines import check_utf8, read_chunks
+from heedful.cli.lines import InputLines, check_utf8
 from heedful.cli.options import Figure, JsonLines, Model, OnTooLong, OnTooLongChoice
 from heedful.errors import DataError, TraceError, nearest
 
@@ -40,6 +40,7 @@ def read(
     if json and out is not None:
         raise DataError("--json and -o cannot be combined: choose one")
     lines = list(_read_arguments(text)) if text else None
+    stdin = InputLines([])
     from heedful.tasks.bundled import find_models
     from heedful.tasks.language_model.predict import read_lines
     from heedful.tasks.license_notice import show_license_once
@@ -48,16 +49,18 @@ def read(
     (folder,) = find_models([] if model is None else [model], "read")
     loaded: LoadedLanguageModel = load_model_for(folder, "read")
     show_license_once(loaded)
-    chunks = read_chunks([]) if lines is None else iter([lines])
+    chunks = iter(stdin) if lines is None else iter([lines])
     if out is not None:
         _draw(loaded, [line for chunk in chunks for line in chunk], out, view)
         return
-    first_line = 1
     for chunk in chunks:
-        for line in read_lines(loaded, chunk, first_line, on_too_long=on_too_long.value):
-            print(json_format.dumps(line.to_dict(), ensure_ascii=False) if json else _table(line))
+        first = max(0, stdin.count - len(chunk)) + 1
+        results = read_lines(loaded, chunk, first, on_too_long=on_too_long.value)
+        for number, line in enumerate(results, first):
+            record = stdin.add_error(number, line.to_dict())
+            print(json_format.dumps(record, ensure_ascii=False) if json else _table(line))
         sys.stdout.flush()
-        first_line += len(chunk)
+    stdin.exit_if_failed()
 
 
 def _read_arguments(arguments: Sequence[str]) -> Iterator[str]:

@@ -65,7 +65,8 @@ def trace(
     **decoding: Any,
 ) -> None:
     """Record every step of a model on one input. With --set, also prints how the edit changes the output."""
-    options = parse_decoding(decoding)
+    options, max_seconds = parse_decoding(decoding), decoding["max_seconds"]
+    from heedful.decoding import StopCondition
     from heedful.tasks.base import TraceRequest
     from heedful.tasks.bundled import find_models
     from heedful.tasks.model_folder import load_model
@@ -87,7 +88,9 @@ def trace(
     options = loaded.recipe.decoding.model_copy(update={"n_best": 1}).override(options)
     links = None if gold is None else parse_links(gold).gold()
     level = levels[levels.index(detail)]
-    request = TraceRequest(text, level, target, reference, links, with_counterfactuals=what_if)
+    request = TraceRequest(
+        text, level, target, reference, links, with_counterfactuals=what_if, stop=StopCondition(max_seconds)
+    )
     recorded = task.trace(loaded, request, options)
     _check_gold(recorded, strict=target is not None)
     summary = recorded.target.text

@@ -9,6 +9,8 @@ from pydantic import Field
 from heedful.section import Section
 
 MAX_BEAM, MAX_LENGTH, MAX_BATCH = 1_000, 10_000, 10_000  # memory and time of a search grow with each of them
+MAX_PENALTY = 10.0  # of length and coverage; published values are at most 2, and larger powers overflow
+MAX_ITEMS = 100_000  # inputs of one call in Python; commands read any number of lines, some at a time
 
 
 class DecodingOptions(Section):
@@ -22,10 +24,10 @@ class DecodingOptions(Section):
     method: Literal["greedy", "beam", "sample"] = Field("greedy", description="search method")
     beam: int = Field(5, gt=0, le=MAX_BEAM, description="beam: number of hypotheses kept per sentence, at most 1,000")
     length_penalty: float = Field(
-        1.0, ge=0.0, description="beam: exponent of the length penalty; 0 disables it (Wu 2016, eq. 14)"
+        1.0, ge=0.0, le=MAX_PENALTY, description="beam: exponent of the length penalty; 0 disables it (Wu 2016, eq. 14)"
     )
     coverage_penalty: float = Field(
-        0.0, ge=0.0, description="beam: weight of the coverage penalty; 0 disables it (Wu 2016, eq. 14)"
+        0.0, ge=0.0, le=MAX_PENALTY, description="beam: weight of the coverage penalty; 0 disables it (Wu 2016, eq. 14)"
     )
     exact: bool = Field(False, description="beam: stop only when no live hypothesis can still enter the result; slower")
     n_best: int = Field(1, gt=0, le=MAX_BEAM, description="beam, sample: number of outputs per input, at most 1,000")

@@ -8,7 +8,9 @@ from heedful.attention import NO_HOOKS, Hooks
 from heedful.config import DecodingOptions
 from heedful.data.batch import TextBatch
 from heedful.decoding.search import search
+from heedful.decoding.stopping import NEVER, StopCondition
 from heedful.decoding.types import Hypothesis
+from heedful.errors import DecodingCancelledError, DecodingTimeoutError
 from heedful.models import AutoregressiveModel
 from heedful.parallel import OnProgress, no_progress, run_in_threads
 
@@ -23,6 +25,7 @@ def search_all(
     hooks: Hooks = NO_HOOKS,
     on_progress: OnProgress = no_progress,
     threads: int = 1,
+    stop: StopCondition = NEVER,
 ) -> list[list[Hypothesis]]:
     """Return the hypotheses of every item, in the order of `lengths`.
 
@@ -34,10 +37,15 @@ def search_all(
     hypotheses: dict[int, list[Hypothesis]] = {}
 
     def search_batch(start: int) -> None:
+        stop.check(0, options.max_length)  # before the batch is made, which takes time for images
         rows = order[start : start + batch_size]
-        hypotheses.update(zip(rows, search(model, make_batch(rows), options, hooks).hypotheses, strict=True))
+        result = search(model, make_batch(rows), options, hooks, stop=stop)
+        hypotheses.update(zip(rows, result.hypotheses, strict=True))
         on_progress(len(rows))
 
     starts = range(0, len(order), batch_size)
-    run_in_threads(search_batch, list(reversed(starts)), threads)  # the longest first, so that no thread waits for them
+    try:
+        run_in_threads(search_batch, list(reversed(starts)), threads)  # the longest first: no thread waits for them
+    except (DecodingTimeoutError, DecodingCancelledError) as error:
+        raise type(error)(f"{error}; {len(hypotheses):,} of {len(lengths):,} inputs were done") from None
     return [hypotheses[i] for i in range(len(lengths))]

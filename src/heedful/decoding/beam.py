@@ -14,7 +14,8 @@ from heedful.attention import Detail, Hooks
 from heedful.config import DecodingOptions
 from heedful.data.batch import Padded, TextBatch
 from heedful.data.tokenizer import END
-from heedful.decoding.steps import ForcedTokens, SelfSites, forced_tokens, join_weights, step_weights
+from heedful.decoding.steps import ForcedTokens, SelfSites, check_finite, forced_tokens, join_weights, step_weights
+from heedful.decoding.stopping import NEVER, StopCondition
 from heedful.decoding.types import Hypothesis
 from heedful.models import AutoregressiveModel, NextTokens, State, next_token_logits
 
@@ -71,6 +72,7 @@ def run_beam_search(
     options: DecodingOptions,
     hooks: Hooks,
     prefix: Padded | None = None,
+    stop: StopCondition = NEVER,
 ) -> BeamSearch:
     """Run beam search and return all of its steps.
 
@@ -92,7 +94,9 @@ def run_beam_search(
     coverage = torch.zeros(batch.size, size, batch.source.keep.shape[1], device=device)
     last = torch.full((batch.size * size,), model.start_token, device=device)
     for t in range(options.max_length):
+        stop.check(t, options.max_length)
         best = _top_tokens(model, state, last, size, hooks, forced_tokens(prefix, sentences, t))
+        check_finite(best.logp[:, 0].tolist(), t)
         shape = (len(sentences), size)
         candidates = Candidates(best.tokens.view(*shape, -1), best.logp.view(*shape, -1))
         weights = {site: w.view(*shape, *w.shape[1:]) for site, w in step_weights(best.attentions).items()}

@@ -15,11 +15,14 @@ from heedful.decoding.beam import best_hypotheses, run_beam_search
 from heedful.decoding.steps import (
     ForcedTokens,
     StepChoice,
+    check_all_finite,
+    check_finite,
     forced_tokens,
     join_steps,
     self_attention_sites,
     step_weights,
 )
+from heedful.decoding.stopping import NEVER, StopCondition
 from heedful.decoding.types import Hypothesis, SearchResult
 from heedful.models import AutoregressiveModel, State, next_token_logits
 
@@ -31,23 +34,26 @@ def search(
     options: DecodingOptions,
     hooks: Hooks = NO_HOOKS,
     prefix: Padded | None = None,
+    stop: StopCondition = NEVER,
 ) -> SearchResult:
     """Search for the outputs of a batch by the method of `options`.
 
-    `prefix` fixes the first tokens of each output; a row may be empty.
+    `prefix` fixes the first tokens of each output; a row may be empty. `stop` is checked before every step; if it is
+    met, DecodingTimeoutError or DecodingCancelledError is raised.
     """
+    stop.check(0, options.max_length)
     state, attentions = model.initial_state(batch, hooks)
     encoder_attentions = _unpad_encoder_weights(attentions, batch.source.lengths.tolist())
     if options.method == "beam":
-        beam_search = run_beam_search(model, state, batch, options, hooks, prefix)
+        beam_search = run_beam_search(model, state, batch, options, hooks, prefix, stop)
         self_sites = self_attention_sites(model.sites)
         hypotheses = [best_hypotheses(beam_search, sentence, self_sites) for sentence in range(batch.size)]
         return SearchResult(hypotheses, encoder_attentions, beam_search)
     if options.method == "greedy":
-        hypotheses = [[h] for h in _greedy_or_sample(model, state, batch, options, hooks, prefix)]
+        hypotheses = [[h] for h in _greedy_or_sample(model, state, batch, options, hooks, prefix, stop)]
         return SearchResult(hypotheses, encoder_attentions)
     rng = Generator(device=batch.source.keep.device).manual_seed(options.seed % 2**63)
-    samples = [_greedy_or_sample(model, state, batch, options, hooks, prefix, rng) for _ in range(options.n_best)]
+    samples = [_greedy_or_sample(model, state, batch, options, hooks, prefix, stop, rng) for _ in range(options.n_best)]
     ranked = [sorted(hypotheses, key=lambda h: -h.score) for hypotheses in zip(*samples, strict=True)]
     return SearchResult(ranked, encoder_attentions)
 
@@ -74,6 +80,7 @@ def force_decode(model: AutoregressiveModel, batch: TextBatch, hooks: Hooks = NO
             for site, values in weights.items()
         }
         tokens, token_logp = tuple(gold[row, :length].tolist()), tuple(logp[row, :length].tolist())
+        check_all_finite(token_logp)
         hypotheses.append(Hypothesis.from_steps(tokens, token_logp, attentions))
     return hypotheses
 
@@ -95,19 +102,24 @@ def _greedy_or_sample(
     options: DecodingOptions,
     hooks: Hooks,
     prefix: Padded | None,
+    stop: StopCondition,
     rng: Generator | None = None,
 ) -> list[Hypothesis]:
     """Return one output per sentence, greedy or sampled; finished sentences are removed from the batch."""
     without_logits = options.method == "greedy" and prefix is None  # the model can return the best tokens faster
     if without_logits and batch.size == 1:
-        generated = model.generate_greedy(state, options.max_length, hooks)
+        generated = model.generate_greedy(state, options.max_length, hooks, stop.is_met)
         if generated is not None:
+            if len(generated.tokens) < options.max_length and generated.tokens[-1:] != [END]:
+                stop.check(len(generated.tokens), options.max_length)
+            check_all_finite(generated.logp)
             return [Hypothesis.from_steps(tuple(generated.tokens), tuple(generated.logp), generated.attentions)]
     device = batch.source.keep.device
     last = torch.full((batch.size,), model.start_token, device=device)
     sentences = torch.arange(batch.size, device=device)  # the unfinished ones
     choices: list[StepChoice] = []
     for t in range(options.max_length):
+        stop.check(t, options.max_length)
         if without_logits:
             best = model.top_next_tokens(state, last, 1, hooks)
             tokens, logp, state, attentions = best.tokens[:, 0], best.logp[:, 0], best.state, best.attentions
@@ -115,8 +127,12 @@ def _greedy_or_sample(
             step_output = model.step(state, last, hooks)
             state, attentions = step_output.state, step_output.attentions
             forced = forced_tokens(prefix, sentences, t)
-            tokens, logp = _next_tokens(next_token_logits(step_output), options, rng, forced)
-        choices.append(StepChoice(sentences.tolist(), tokens.tolist(), logp.tolist(), step_weights(attentions)))
+            logits = next_token_logits(step_output)
+            check_finite(logits.amax(dim=-1).tolist(), t)  # NaN, if any logit is
+            tokens, logp = _next_tokens(logits, options, rng, forced)
+        token_logp = logp.tolist()
+        check_finite(token_logp, t)
+        choices.append(StepChoice(sentences.tolist(), tokens.tolist(), token_logp, step_weights(attentions)))
         unfinished = (tokens != END).nonzero().squeeze(1)
         if len(unfinished) == 0:
             break

@@ -9,6 +9,8 @@ from typing import Any, overload
 
 from heedful.arguments import as_list, is_several, one_per_input, python_errors
 from heedful.config import DecodingOptions, Recipe, decoding_options
+from heedful.config.decoding import MAX_ITEMS
+from heedful.decoding import StopCondition
 from heedful.errors import ArgumentError, ConfigError
 from heedful.tasks.base import LoadedModel, TraceRequest
 from heedful.tasks.registry import get_task
@@ -29,6 +31,9 @@ class Model:
     What goes in and comes out depends on the task: lines become lines, texts labels, images captions, histories
     items, and a language model returns the surprisal of each word. Models that generate text take the options of
     decoding as keywords (`beam`, `method`, `n_best`, `max_length`, ...; `heedful.config.DecodingOptions` lists them).
+
+    Their calls also take `max_seconds`, a time limit, and `should_stop`, a `threading.Event` or a function that cancels
+    the call; both are checked between decoding steps and raise DecodingTimeoutError or DecodingCancelledError.
 
     A model can be used by several threads at the same time.
     """
@@ -87,15 +92,16 @@ class Model:
         (5, 6)
         """
         several, items = is_several(inputs), as_list(inputs)
+        self._check_count(len(items))
+        stop = self._stop_condition(options)
         decoding = self._trace_decoding(options)
         targets = one_per_input(target, len(items), several, "target")
         golds = one_per_input(gold, len(items), several, "gold")
         parsed = _parse_edits(edits)
         with python_errors():
+            request = TraceRequest("", detail, with_counterfactuals=what_if, stop=stop)
             traces = [
-                self._trace_edited(
-                    item, TraceRequest("", detail, t, gold=g, with_counterfactuals=what_if), parsed, decoding
-                )
+                self._trace_edited(item, replace(request, target=t, gold=g), parsed, decoding)
                 for item, t, g in zip(items, targets, golds, strict=True)
             ]
         return traces if several else traces[0]
@@ -117,6 +123,14 @@ class Model:
         if options.get("n_best", 1) != 1:
             raise ArgumentError(f"n_best={options['n_best']}: a trace records one output; give others as target")
         return decoding
+
+    def _check_count(self, count: int) -> None:
+        if count > MAX_ITEMS:
+            raise ArgumentError(f"inputs: a call takes at most {MAX_ITEMS:,}, got {count:,}; make several calls")
+
+    def _stop_condition(self, options: dict[str, Any]) -> StopCondition:
+        """Remove what ends a call early from its options; the time limit starts now."""
+        return StopCondition(options.pop("max_seconds", None), options.pop("should_stop", None))
 
     def _decoding(self, options: dict[str, Any]) -> DecodingOptions:
         """Return the recipe's decoding options, replaced by those of a call."""

@@ -15,6 +15,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from torch import nn
 
 from heedful.config import DecodingOptions, ModelConfig, Recipe
+from heedful.decoding import NEVER, StopCondition
 from heedful.errors import DataError
 from heedful.metrics import Comparison, Metric
 from heedful.tasks.probes import MeasureAdapter
@@ -104,6 +105,7 @@ class EvaluationRequest(NamedTuple):
     int8: bool = False
     threads: int = 0  # 0: one per processor
     gallery: Path | None = None  # HTML page of example captions to write
+    stop: StopCondition = NEVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,7 @@ class TraceRequest:
     parent: Trace | None = None  # the trace without the edits
     seed: int = 1
     with_counterfactuals: bool = False
+    stop: StopCondition = NEVER
 
 
 class Table(NamedTuple):

@@ -10,7 +10,7 @@ from heedful.attention import Detail, Hooks
 from heedful.config import DecodingOptions
 from heedful.data.batch import Padded, Regions, TextBatch, pad
 from heedful.data.tokenizer import END, PAD, START, UNK, Tokenizer
-from heedful.decoding import search
+from heedful.decoding import StopCondition, search
 from heedful.errors import TraceError
 from heedful.models import Seq2Seq
 from heedful.tasks.base import LoadedModel, TraceRequest
@@ -60,7 +60,7 @@ def trace_source(
     else:
         site = model.alignment_site
         hooks = Hooks(Detail.WEIGHTS, frozenset({site} if site else ()), edit)
-        output = _search_output(model, target, encoded, _prefix(request, target), decoding, hooks)
+        output = _search_output(model, target, encoded, _prefix(request, target), decoding, hooks, request.stop)
     capture_request = CaptureRequest(encoded.source, output.tokens, request.detail, edit, output.n_forced)
     captured = capture(model, capture_request, target.token_text)
     trace = _make_trace(loaded, request, encoded.side, output.tokens, captured)
@@ -87,8 +87,9 @@ def _search_output(
     prefix: Sequence[int],
     decoding: DecodingOptions,
     hooks: Hooks,
+    stop: StopCondition,
 ) -> _Output:
-    result = search(model, TextBatch(encoded.source), decoding, hooks, pad([prefix]) if prefix else None)
+    result = search(model, TextBatch(encoded.source), decoding, hooks, pad([prefix]) if prefix else None, stop)
     hypotheses = [hypothesis.tokens for hypothesis in result.hypotheses[0]]
     if result.beam is None:
         return _Output(hypotheses[0], len(prefix), decoding.method)

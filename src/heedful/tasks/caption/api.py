@@ -16,7 +16,7 @@ from heedful.data.images.backbone import Backbone
 from heedful.data.images.files import ImageSource, image_source
 from heedful.tasks.api import Model
 from heedful.tasks.base import TraceRequest
-from heedful.tasks.caption.predict import load_backbone, search_images
+from heedful.tasks.caption.predict import load_backbone, open_pixels, search_images
 from heedful.tasks.caption.trace import trace_image
 from heedful.trace.schema import Trace
 
@@ -45,10 +45,12 @@ class Captioner(Model):
         >>> len(photos(np.zeros((64, 64, 3), dtype=np.uint8), n_best=3))
         3
         """
+        sources, stop = _sources(inputs), self._stop_condition(options)
+        self._check_count(len(sources))
         decoding = self._decoding(options)
         with python_errors():
-            images = [source.open() for source in _sources(inputs)]
-            hypotheses = search_images(self.loaded.model, self._backbone, images, decoding)
+            images = [open_pixels(source, self._backbone) for source in sources]
+            hypotheses = search_images(self.loaded.model, self._backbone, images, decoding, stop=stop)
         decode = self.loaded.assets.target.decode
         texts: list[list[str]] = [[decode(hypothesis.tokens) for hypothesis in best] for best in hypotheses]
         answers = texts if decoding.n_best > 1 else [best[0] for best in texts]

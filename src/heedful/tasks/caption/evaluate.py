@@ -91,7 +91,7 @@ def evaluate_models(folders: Sequence[Path], request: EvaluationRequest) -> Capt
     hooks = Hooks(Detail.WEIGHTS, frozenset({site})) if request.gallery and site else NO_HOOKS
     features.extract([item.image for item in items])
     threads = request.threads or available_cpus()
-    hypotheses = search_items(generator, features.load, items, decoding, hooks, threads)
+    hypotheses = search_items(generator, features.load, items, decoding, hooks, threads, request.stop)
     outputs = [first.assets.target.decode(best[0].tokens) for best in hypotheses]
     references = [item.captions for item in items]
     names = request.metrics or (*DEFAULT_METRICS, *(["meteor"] if meteor_available() else []))

@@ -25,8 +25,10 @@ class Classifier(Model):
         `on_too_long` says what becomes of a text with more tokens than the model reads: "cut", "skip" or "error".
         """
         self._check_no_decoding_options(options)
+        texts = as_texts(inputs)
+        self._check_count(len(texts))
         with python_errors():
-            results = classify_lines(self.loaded, as_texts(inputs), on_too_long=on_too_long)
+            results = classify_lines(self.loaded, texts, on_too_long=on_too_long)
         labels = ["" if result is None else result.label for result in results]
         return labels[0] if isinstance(inputs, str) else labels
 

@@ -13,7 +13,7 @@ from heedful.models.classifier import ClassifierOutput
 from heedful.parallel import available_cpus
 from heedful.tasks.classify.assets import LoadedClassifier
 from heedful.tasks.classify.score import run_classifier
-from heedful.tasks.limits import Log, OnTooLong, inference_limits, limit_lines, warn
+from heedful.tasks.limits import Log, OnTooLong, check_finite, inference_limits, limit_lines, warn
 from heedful.trace.schema import NO_WORD, fold_words
 
 
@@ -64,6 +64,7 @@ def classify_lines(
         for batch_row, row in enumerate(rows):
             token_weights = None if by_position is None else by_position[batch_row].double()[: len(ids[row])].numpy()
             line = lines[filled[row]]
+            check_finite(probabilities[batch_row], f"line {first_line + filled[row]}", loaded.name)
             results[filled[row]] = _classification(loaded, line, ids[row], probabilities[batch_row], token_weights)
 
     run_classifier(loaded.model, ids, collect, hooks, threads or available_cpus())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -15,10 +16,19 @@ from heedful.data.tokenizer import UNK
 from heedful.tasks.language_model.assets import LoadedLanguageModel
 from heedful.tasks.language_model.data import inference_max_tokens, start_token
 from heedful.tasks.language_model.score import score_batch
-from heedful.tasks.limits import MIN_LIMIT, Log, OnTooLong, limit_lines, warn
+from heedful.tasks.limits import MIN_LIMIT, Log, OnTooLong, check_finite, limit_lines, warn
 from heedful.trace.schema.fold import Array, fold
 
 START_TEXT, END_TEXT = "<s>", "</s>"
+
+
+def exp2(exponent: float) -> float:
+    """Return 2 ** exponent; infinity where it is too large for a float.
+
+    >>> exp2(3.0), exp2(5000.0)
+    (8.0, inf)
+    """
+    return 2.0**exponent if exponent < sys.float_info.max_exp else math.inf
 
 
 class Word(NamedTuple):
@@ -48,7 +58,7 @@ class Line(NamedTuple):
 
     @property
     def perplexity(self) -> float:
-        return float(2 ** (self.bits / max(1, self.tokens)))
+        return exp2(self.bits / max(1, self.tokens))
 
     @property
     def readable(self) -> list[str]:
@@ -58,7 +68,8 @@ class Line(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """Return everything for JSON; `weights` are those of `<s>` and of each earlier word."""
         words = [{"word": w.text, "bits": w.bits, "unknown": w.unknown, "weights": list(w.weights)} for w in self.words]
-        total = {"tokens": self.tokens, "bits": self.bits, "perplexity": self.perplexity}
+        perplexity = self.perplexity if math.isfinite(self.perplexity) else None  # JSON has no infinity
+        total = {"tokens": self.tokens, "bits": self.bits, "perplexity": perplexity}
         return {"text": self.text, **(total if words else {}), "words": words}
 
 
@@ -97,6 +108,7 @@ def _read_line(loaded: LoadedLanguageModel, line: str, number: int, log: Log) ->
     (row,) = loaded.assets.encode_all([line])
     scores = score_batch(loaded.model, sentence_batch([row], start_token(loaded.recipe)), hooks=hooks)
     bits = (scores.surprisal.double() / math.log(2)).tolist()
+    check_finite(bits, f"line {number}", loaded.name)
     weights = None if site is None else scores.attentions[site].weights
     matrix = None if weights is None else weights[0].double().mean(dim=1).numpy()
     return Line(line, _fold_words(loaded, line, ids, bits, matrix), len(ids))

@@ -13,6 +13,7 @@ from heedful.attention import Detail, Hooks
 from heedful.data.histories import Ints
 from heedful.errors import DataError
 from heedful.models import Popularity
+from heedful.tasks.limits import check_finite
 from heedful.tasks.recommend.assets import LoadedRecommender
 from heedful.tasks.recommend.score import score_items
 
@@ -68,6 +69,7 @@ def top_items(loaded: LoadedRecommender, history: Ints, top: int) -> list[tuple[
     if not len(candidates):
         raise DataError("every item is in the history: nothing is left to recommend")
     scores = score_items(loaded.model, [history], [candidates])
+    check_finite(scores.tolist(), f"a history of {len(history):,} items", loaded.name)
     order = np.argsort(-scores, kind="stable")[:top]
     return [(int(candidates[index]), float(scores[index])) for index in order]
 
@@ -93,6 +95,7 @@ def weigh_history(loaded: LoadedRecommender, history: Ints, items: Sequence[int]
     weights = by_head[0].mean(dim=1)
     additive = model.attention is None or model.attention.heads is None  # an output projection mixes heads
     contributions = weights * (output.query @ output.values.T) if additive else weights
+    check_finite(contributions.flatten().tolist(), f"a history of {len(history):,} items", loaded.name)
     rows = zip(weights.double().numpy(), contributions.double().numpy(), strict=True)
     return [HistoryWeights(*row) for row in rows]
 

@@ -27,15 +27,17 @@ class TextGenerator(Model):
         """Return the best output of a line, or of each of several lines; with `n_best`, so many of each, best first.
 
         `options` are those of decoding: `beam=5`, `method="sample"`, `n_best=3`, `max_length=50`, `seed=1`, ...
-        `on_too_long` says what becomes of a line with more tokens than the model reads: "cut", "skip" or "error".
+        `max_seconds` and `should_stop` end the call early. `on_too_long` says what becomes of a line with more tokens than the model reads: "cut", "skip" or "error".
 
         >>> import heedful
         >>> model = heedful.load("en-fr")
         >>> model("The cat sleeps.", n_best=2)
         ['Le chat dort.', 'Le chat reste.']
         """
-        lines, decoding = as_texts(inputs), self._decoding(options)
+        lines, stop = as_texts(inputs), self._stop_condition(options)
+        self._check_count(len(lines))
+        decoding = self._decoding(options)
         with python_errors():
-            outputs = generate_texts(self.predictor, lines, decoding, on_too_long=on_too_long)
+            outputs = generate_texts(self.predictor, lines, decoding, on_too_long=on_too_long, stop=stop)
         answers = outputs if decoding.n_best > 1 else [best[0] for best in outputs]
         return answers[0] if isinstance(inputs, str) else answers

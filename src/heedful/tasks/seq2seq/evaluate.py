@@ -12,7 +12,7 @@ from heedful.config import DecodingOptions, load_recipe
 from heedful.data.batch import collate
 from heedful.data.corpus import open_corpus
 from heedful.data.pairs import TextPair, read_pairs
-from heedful.decoding import force_decode
+from heedful.decoding import NEVER, StopCondition, force_decode
 from heedful.errors import DataError
 from heedful.metrics import (
     Comparison,
@@ -90,7 +90,7 @@ def evaluate_models(folders: Sequence[Path], request: EvaluationRequest) -> Seq2
     predictor = load_predictor(folders, request.int8, request.threads)
     decoding = predictor.decoding.override(request.decoding)
     pairs = evaluation_pairs(folders[0], request.data, request.split)
-    return evaluate_pairs(predictor, pairs, decoding, request.metrics)
+    return evaluate_pairs(predictor, pairs, decoding, request.metrics, request.stop)
 
 
 def evaluation_pairs(model: Path, files: Sequence[str], split: str) -> list[TextPair]:
@@ -104,13 +104,17 @@ def evaluation_pairs(model: Path, files: Sequence[str], split: str) -> list[Text
 
 
 def evaluate_pairs(
-    predictor: Predictor, pairs: Sequence[TextPair], decoding: DecodingOptions, metrics: Sequence[str] = ()
+    predictor: Predictor,
+    pairs: Sequence[TextPair],
+    decoding: DecodingOptions,
+    metrics: Sequence[str] = (),
+    stop: StopCondition = NEVER,
 ) -> Seq2SeqEvaluation:
     """Generate an output for every source and compare it with its reference."""
     sources, references = [p.source for p in pairs], [p.target for p in pairs]
     likelihood = reference_perplexity(predictor, pairs)  # fast, so errors in the data are reported early
     policy = predictor.limits.on_too_long
-    outputs = [best[0] for best in generate_texts(predictor, sources, decoding, on_too_long=policy)]
+    outputs = [best[0] for best in generate_texts(predictor, sources, decoding, on_too_long=policy, stop=stop)]
     names = list(metrics) or list(DEFAULT_METRICS[predictor.task])
     if not metrics and "bleu" in names and predictor.assets.target.lowercases:
         names.insert(0, "bleu-lc")  # `bleu` counts every capital as an error of a lowercasing model

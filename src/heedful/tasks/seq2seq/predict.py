@@ -10,7 +10,7 @@ from heedful.attention import NO_HOOKS, Detail, Hooks
 from heedful.config import DataConfig, DecodingOptions
 from heedful.data.batch import TextBatch, pad
 from heedful.data.tokenizer import END, PAD, UNK
-from heedful.decoding import Hypothesis, search_all
+from heedful.decoding import NEVER, Hypothesis, StopCondition, search_all
 from heedful.errors import ModelError
 from heedful.models import AutoregressiveModel
 from heedful.parallel import OnProgress, available_cpus, no_progress
@@ -38,12 +38,13 @@ class Predictor(NamedTuple):
         options: DecodingOptions,
         hooks: Hooks = NO_HOOKS,
         on_progress: OnProgress = no_progress,
+        stop: StopCondition = NEVER,
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of each line; a blank line has none."""
         filled = [i for i, line in enumerate(lines) if line.strip()]
         on_progress(len(lines) - len(filled))
         sources = [lines[i] for i in filled]
-        hypotheses = search_lines(self.model, sources, self.assets, options, hooks, on_progress, self.threads)
+        hypotheses = search_lines(self.model, sources, self.assets, options, hooks, on_progress, self.threads, stop)
         by_line = dict(zip(filled, hypotheses, strict=True))
         return [by_line.get(i, []) for i in range(len(lines))]
 
@@ -98,6 +99,7 @@ def generate_texts(
     on_progress: OnProgress = no_progress,
     first_line: int = 1,
     on_too_long: OnTooLong = "cut",
+    stop: StopCondition = NEVER,
 ) -> list[list[str]]:
     """Return the output texts of each line, best first; a blank line has a blank output.
 
@@ -105,9 +107,10 @@ def generate_texts(
     """
     lines = predictor.limit_length(lines, on_too_long, first_line)
     site, replace = predictor.model.alignment_site, options.replace_unknown
+    results = predictor.search(lines, options, on_progress=on_progress, stop=stop)
     return [
         [hypothesis_text(h, line, predictor.assets, site, replace) for h in hypotheses] or [""]
-        for line, hypotheses in zip(lines, predictor.search(lines, options, on_progress=on_progress), strict=True)
+        for line, hypotheses in zip(lines, results, strict=True)
     ]
 
 
@@ -118,13 +121,14 @@ def generate_records(
     on_progress: OnProgress = no_progress,
     first_line: int = 1,
     on_too_long: OnTooLong = "cut",
+    stop: StopCondition = NEVER,
 ) -> list[dict[str, Any]]:
     """Return a record per line: its tokens, and for each output its tokens, scores and alignment."""
     lines = predictor.limit_length(lines, on_too_long, first_line)
     site = predictor.model.alignment_site
     hooks = Hooks(Detail.WEIGHTS, frozenset({site})) if site is not None else NO_HOOKS
     records = []
-    for line, hypotheses in zip(lines, predictor.search(lines, options, hooks, on_progress), strict=True):
+    for line, hypotheses in zip(lines, predictor.search(lines, options, hooks, on_progress, stop), strict=True):
         source = predictor.assets.source.tokens(predictor.assets.source.encode(line)) if line.strip() else []
         outputs = [_output_record(predictor, line, hypothesis, options) for hypothesis in hypotheses]
         records.append({"source": line, "tokens": source, "outputs": outputs})
@@ -154,6 +158,7 @@ def search_lines(
     hooks: Hooks = NO_HOOKS,
     on_progress: OnProgress = no_progress,
     threads: int = 1,
+    stop: StopCondition = NEVER,
 ) -> list[list[Hypothesis]]:
     """Return the hypotheses of each line, in order; lines of similar length share a batch."""
     if options.replace_unknown and hooks.detail is Detail.NONE and model.alignment_site is not None:
@@ -163,7 +168,7 @@ def search_lines(
     def make_batch(rows: Sequence[int]) -> TextBatch:
         return TextBatch(pad([ids[row] for row in rows]))
 
-    return search_all(model, make_batch, [len(row) for row in ids], options, hooks, on_progress, threads)
+    return search_all(model, make_batch, [len(row) for row in ids], options, hooks, on_progress, threads, stop)
 
 
 def hypothesis_text(
