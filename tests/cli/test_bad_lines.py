@@ -163,8 +163,9 @@ def test_wrong_decoding_options_are_refused(trained: Path, options: list[str], w
     assert words in complaint("translate", "-m", trained, *options, stdin="the a\n")
 
 
-def test_any_whole_number_is_a_seed(trained: Path, corpus: Path) -> None:
-    huge = "9" * 30
+def test_any_number_of_64_bits_is_a_seed(trained: Path, corpus: Path) -> None:
+    assert "must be less than 9223372036854775808" in complaint("translate", "-m", trained, "--seed", "9" * 30)
+    huge = str(2**63 - 1)
     done = here("translate", "-m", trained, "--sample", "--seed", huge, stdin="the a\n")
     assert done.returncode == 0
     done = here("train", corpus / "r.toml", f"training.seed={huge}", "--out", corpus / "out")
