@@ -27,7 +27,8 @@ class TextGenerator(Model):
         """Return the best output of a line, or of each of several lines; with `n_best`, so many of each, best first.
 
         `options` are those of decoding: `beam=5`, `method="sample"`, `n_best=3`, `max_length=50`, `seed=1`, ...
-        `max_seconds` and `should_stop` end the call early. `on_too_long` says what becomes of a line with more tokens than the model reads: "cut", "skip" or "error".
+        `max_seconds` and `should_stop` end the call early. `on_too_long` says what becomes of a line with more tokens
+        than the model reads: "cut", "skip" or "error".
 
         >>> import heedful
         >>> model = heedful.load("en-fr")
