@@ -105,7 +105,7 @@ def _make_trace(
     captured: CaptureOutput,
 ) -> Trace:
     model = loaded.model
-    return Trace(
+    return Trace.build(
         parent=request.parent.id if request.parent is not None else None,
         detail=request.detail,
         model=loaded.describe(),

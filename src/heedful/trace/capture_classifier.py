@@ -21,8 +21,7 @@ from heedful.trace.capture import (
     encoder_values,
     pack_site,
 )
-from heedful.trace.check import SENTENCE_ENDS
-from heedful.trace.schema import PackedTensor, SideName, Site, SiteRecord, TraceDetail
+from heedful.trace.schema import SENTENCE_ENDS, PackedTensor, SideName, Site, SiteRecord, TraceDetail
 from heedful.trace.steps import record_step
 
 VALUES = "values"  # tensor: the encoder's values per position, where they are not its keys

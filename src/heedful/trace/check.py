@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from heedful.errors import TraceError
 from heedful.trace.plain_math import max_difference, weighted_sum
-from heedful.trace.plain_placement import weights_from_scores
-from heedful.trace.schema import Checks, SiteRecord, Trace
+from heedful.trace.plain_placement import is_known_mechanism, weights_from_scores
+from heedful.trace.schema import SENTENCE_ENDS, Checks, SiteRecord, Trace
 
-SENTENCE_ENDS = "sentence_ends"  # tensor: which words are the last of their sentence
 EMPTY_SLOT = "empty_slot"  # extra: the score of a tape's empty slot, which is not a position of the text
 SAME_WEIGHTS = 1e-6  # total variation distance up to which the weights of two steps count as equal
 
@@ -41,7 +41,7 @@ def allowed_keys(trace: Trace, record: SiteRecord, query: int) -> list[bool]:
     """Return which keys a query of a site may read."""
     keep = [True] * trace.tensors[record.weights].shape[2]
     if record.keep is not None:
-        keep = [bool(value) for value in trace.tensors[record.keep].array()]
+        keep = [bool(value) for value in trace.array(record.keep).ravel()]
     if record.kind == "pool" and record.query_side == "source":
         return _keys_of_sentence(trace, query, keep)
     if record.kind == "tape":
@@ -56,19 +56,19 @@ def allowed_keys(trace: Trace, record: SiteRecord, query: int) -> list[bool]:
 
 def attention_settings(trace: Trace, record: SiteRecord) -> dict[str, object]:
     """Return the recipe's [model.attention] settings of a site; Transformers, tapes and pointers have their own."""
-    decoder = trace.model.settings.get("decoder", {}).get("kind")
+    decoder = (trace.model.settings.get("decoder") or {}).get("kind")
     if record.kind == "tape":
         return {"score": "additive", "heads": 0, "read_end": True}
     if record.site == "copy":
         return {"score": "general", "heads": 0, "read_end": True}
     if record.kind == "self" or decoder == "transformer":
         return {"score": "scaled-dot", "heads": record.heads, "read_end": True}
-    return dict(trace.model.settings.get("attention", {}))
+    return dict(trace.model.settings.get("attention") or {})
 
 
 def _keys_of_sentence(trace: Trace, query: int, keep: list[bool]) -> list[bool]:
     """The last word of a sentence is its query, and the sentence's words are the keys; other words have none."""
-    is_end = trace.array(SENTENCE_ENDS).tolist()
+    is_end = trace.array(SENTENCE_ENDS).ravel().tolist()
     if not is_end[query]:
         return [False] * len(keep)
     first = max((key + 1 for key in range(query) if is_end[key]), default=0)
@@ -99,14 +99,20 @@ def _weight_errors(trace: Trace, record: SiteRecord) -> Iterator[float]:
     assert record.scores is not None
     settings = attention_settings(trace, record)
     scores, weights = trace.array(record.scores), trace.weights(record.site)
-    extras = {name: trace.array(tensor) for name, tensor in record.extras.items()}
+    if not is_known_mechanism(settings, record.extras):
+        return
+    shape = weights.shape[:2]
+    extras = {name: trace.array(tensor).reshape(shape) for name, tensor in record.extras.items()}
     for query, head in _rows(trace, record):
         if is_edited(trace, record, query):
             continue
         extra = {name: float(array[query, head]) for name, array in extras.items()}
         row, allowed = scores[query, head].tolist(), allowed_keys(trace, record, query)
         slots = [extra[EMPTY_SLOT]] if EMPTY_SLOT in extra else []
-        recomputed = weights_from_scores(row + slots, allowed + [True] * len(slots), settings, query, extra)
+        try:
+            recomputed = weights_from_scores(row + slots, allowed + [True] * len(slots), settings, query, extra)
+        except (ArithmeticError, TypeError):  # too large, or settings that are no numbers
+            raise TraceError(f"site {record.site}: weights cannot be recomputed from scores and settings") from None
         yield max_difference(recomputed[: len(row)], weights[query, head])
 
 
@@ -115,7 +121,11 @@ def _context_errors(trace: Trace, record: SiteRecord) -> Iterator[float]:
     if record.values is None:
         return
     weights = trace.weights(record.site)
-    contexts, values = trace.by_head(record.context), trace.by_head(record.values)
+    n_queries, n_heads, n_keys = weights.shape
+    contexts = trace.array(record.context).reshape(n_queries, n_heads, -1)
+    values = trace.array(record.values).reshape(n_keys, n_heads, -1)
+    if contexts.shape[2] != values.shape[2]:
+        raise TraceError(f"site {record.site}: contexts of {contexts.shape[2]} numbers, values of {values.shape[2]}")
     for query, head in _rows(trace, record):
         recomputed = weighted_sum(weights[query, head].tolist(), values[:, head].tolist())
         yield max_difference(recomputed, contexts[query, head])

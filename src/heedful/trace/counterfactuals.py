@@ -21,7 +21,7 @@ from heedful.models import Classifier, Seq2Seq
 from heedful.models.autoregressive import next_token_logits
 from heedful.trace.edits import remove_weights
 from heedful.trace.schema import Candidate, Counterfactual
-from heedful.trace.steps import TokenText, top_candidates
+from heedful.trace.steps import TokenText, check_log_probabilities, top_candidates
 
 N_CANDIDATES = 5  # per counterfactual
 
@@ -81,6 +81,7 @@ def _records(
     token_text: TokenText,
 ) -> Iterator[Counterfactual]:
     """Yield a record per edit, given the output distributions with and without it."""
+    check_log_probabilities(edited, original)
     tvd = (edited - original).abs().sum(dim=-1) / 2
     for row, (op, position) in enumerate(edits):
         candidates = top_candidates(edited[row].log(), N_CANDIDATES, token_text)

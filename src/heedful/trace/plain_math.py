@@ -100,6 +100,14 @@ def _threshold(scores: Vector, weigh: Callable[[float], float]) -> list[float]:
     return [weigh(max(0.0, value - low)) for value in scores]
 
 
+NORMALIZERS: dict[str, Callable[[Vector, float], list[float]]] = {
+    "softmax": lambda scores, _: _softmax(scores),
+    "smoothed-softmax": _smoothed_softmax,
+    "sparsemax": lambda scores, _: _sparsemax(scores),
+    "entmax15": lambda scores, _: _entmax15(scores),
+}
+
+
 def normalize(scores: Vector, allowed: Sequence[bool], name: str, beta: float = 0.5) -> list[float]:
     """Return the weights of the allowed scores; the others get 0, and all of them if none is allowed.
 
@@ -109,13 +117,7 @@ def normalize(scores: Vector, allowed: Sequence[bool], name: str, beta: float = 
     inside = [score for score, keep in zip(scores, allowed, strict=True) if keep]
     if not inside:
         return [0.0] * len(scores)
-    normalizers: dict[str, Callable[[Vector], list[float]]] = {
-        "softmax": _softmax,
-        "smoothed-softmax": lambda x: _smoothed_softmax(x, beta),
-        "sparsemax": _sparsemax,
-        "entmax15": _entmax15,
-    }
-    weights = iter(normalizers[name](inside))
+    weights = iter(NORMALIZERS[name](inside, beta))
     return [next(weights) if keep else 0.0 for keep in allowed]
 
 

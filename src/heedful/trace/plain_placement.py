@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from heedful.trace.plain_math import Vector, normalize
+from heedful.trace.plain_math import NORMALIZERS, Vector, normalize
+
+PLACEMENT_EXTRAS = {"global": (), "uniform": (), "local-m": (), "local-p": ("center",), "hard": ()}
+
+
+def is_known_mechanism(settings: Mapping[str, Any], extras: Container[str]) -> bool:
+    """Return whether the plain loops know this normalizer and placement; those of plugins are not recomputed."""
+    needed = PLACEMENT_EXTRAS.get(str(settings.get("placement", "global")))
+    if settings.get("placement") == "hard" and settings.get("hard_inference", "expectation") != "expectation":
+        needed = ("sample",)
+    return (
+        needed is not None and settings.get("normalizer", "softmax") in NORMALIZERS and all(n in extras for n in needed)
+    )
 
 
 def weights_from_scores(

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from heedful.errors import TraceError
 from heedful.trace.schema import Candidate, Step
 
 N_CANDIDATES = 8  # per step
@@ -22,10 +23,20 @@ def top_candidates(logp: Float[Tensor, " vocab"], n: int, token_text: TokenText)
     return [Candidate(id=i, text=token_text(i), logp=value) for value, i in pairs if value > float("-inf")]
 
 
+def check_log_probabilities(logp: Tensor, chosen: Tensor) -> None:
+    """Raise TraceError for what no trace can hold: NaN, or a chosen token of probability 0."""
+    if bool(logp.isnan().any()) or not bool(chosen.isfinite().all()):
+        raise TraceError(
+            "the model's log-probabilities are not finite (NaN or infinity), so there is nothing to trace; its weights"
+            " may be damaged, or too large"
+        )
+
+
 def record_step(
     logp: Float[Tensor, " vocab"], token: int, token_text: TokenText, *, input: int | None = None, forced: bool = False
 ) -> Step:
     """Return the record of a step that generated `token`, given the log-probabilities of all tokens."""
+    check_log_probabilities(logp, logp[token])
     return Step(
         logp=float(logp[token]),
         input=input,

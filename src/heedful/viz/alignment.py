@@ -12,6 +12,7 @@ from heedful.errors import TraceError
 from heedful.terminal_text import one_line
 from heedful.trace.schema import AttentionTable, Trace
 from heedful.viz.base import TextStyle, View, ViewOptions
+from heedful.viz.limits import MAX_TERMINAL_CELLS, check_count, figure_labels, figure_size
 from heedful.viz.page import options_link, page_html
 from heedful.viz.palette import COLORMAP, GOLD
 from heedful.viz.shades import number_text, shade_text
@@ -44,7 +45,7 @@ def alignment_figure(trace: Trace, options: ViewOptions) -> Figure:
     per_panel = -(-n_columns // n_panels)
     largest = max(1.0, float(table.weights.max(initial=0.0)))  # rows of some normalizers sum to more than 1
     height, width = 1.8 + 0.46 * n_rows, 2.2 + 0.62 * min(n_columns, per_panel)
-    figure, grid = pyplot.subplots(n_panels, 1, figsize=(width, n_panels * height), squeeze=False)
+    figure, grid = pyplot.subplots(n_panels, 1, figsize=figure_size(width, n_panels * height), squeeze=False)
     for panel in range(n_panels):
         part = slice(panel * per_panel, min((panel + 1) * per_panel, n_columns))
         axes = grid[panel][0]
@@ -60,7 +61,7 @@ def alignment_figure(trace: Trace, options: ViewOptions) -> Figure:
 
 
 def _label_axes(axes: Axes, table: AttentionTable, part: slice) -> None:
-    rows, columns = table.rows, table.columns[part]
+    rows, columns = figure_labels(table.rows), figure_labels(table.columns[part])
     axes.set_xticks(range(len(columns)), columns, rotation=40, ha="left", rotation_mode="anchor")
     axes.set_yticks(range(len(rows)), rows)
     axes.xaxis.tick_top()
@@ -93,7 +94,8 @@ def _draw_ring(axes: Axes, column: int, row: int) -> None:
 def alignment_text(trace: Trace, options: ViewOptions | None = None, style: TextStyle | None = None) -> Text:
     """Return the matrix for a terminal, wide ones in several panels. Numbers are weights in hundredths."""
     options, style = options or ViewOptions(), style or TextStyle()
-    table = trace.table(options.site, options.head, words=options.words, specials=options.specials)
+    table = build_table(trace, options)
+    check_count(table.weights.size, MAX_TERMINAL_CELLS, "cells")
     rows, columns = (list(map(one_line, labels)) for labels in (table.rows, table.columns))
     label_width = min(max((len(row) for row in rows), default=0), MAX_LABEL_WIDTH)
     n_panels = -(-len(columns) // max(1, (style.width - label_width - 2) // CELL_WIDTH))

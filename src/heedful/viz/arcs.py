@@ -10,7 +10,9 @@ import numpy as np
 
 from heedful.errors import TraceError
 from heedful.trace.schema import NO_WORD, AttentionTable, Trace
+from heedful.viz.alignment import build_table
 from heedful.viz.base import View, ViewOptions
+from heedful.viz.limits import MAX_MARKS, check_count, figure_labels, figure_size
 from heedful.viz.palette import INK, NOTE, STRONG
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MIN_WEIGHT = 0.05  # smaller weights have no arc; their sum is written below
+MAX_LINE_WEIGHT = 10.0  # larger weights, which need not sum to 1, are drawn alike
 CHARACTER_WIDTH = 0.1  # inches; all coordinates are in characters
 ARC_HEIGHT = 0.6  # relative to the width of the arc
 
@@ -29,17 +32,20 @@ def arcs_figure(trace: Trace, options: ViewOptions) -> Figure:
     record = trace.site(options.site)
     if record.query_side != record.key_side:
         raise TraceError(f"arcs: {record.site} attends from one text to another; use --view lines")
-    table = trace.table(record.site, options.head, words=options.words, specials=options.specials)
-    centers = _word_centers(table.rows)
+    table = build_table(trace, options)
+    words = figure_labels(table.rows)
+    centers = _word_centers(words)
     arcs = {(int(i), int(j)) for i, j in np.argwhere(table.weights >= MIN_WEIGHT) if i != j}
+    check_count(len(arcs), MAX_MARKS, "arcs")
     legend = textwrap.wrap(_legend(table, arcs), max(40, round(1.6 * centers[-1])))
     widest = max((centers[i] - centers[j] for i, j in arcs), default=2.0)
     left, right = centers[0] - 4, centers[-1] + 4
     bottom, top = -8.0 - 2 * len(legend), ARC_HEIGHT * widest / 2 + 2
-    figure = pyplot.figure(figsize=(CHARACTER_WIDTH * (right - left), CHARACTER_WIDTH * (top - bottom)))
+    size = figure_size(CHARACTER_WIDTH * (right - left), CHARACTER_WIDTH * (top - bottom))
+    figure = pyplot.figure(figsize=size)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     _draw_arcs(axes, table, centers, arcs)
-    _write_words(axes, table.rows, centers, _surprisals(trace, record.query_side == "source", options), legend)
+    _write_words(axes, words, centers, _surprisals(trace, record.query_side == "source", options), legend)
     axes.set(xlim=(left, right), ylim=(bottom, top))
     axes.axis("off")
     return figure
@@ -54,7 +60,7 @@ def _draw_arcs(axes: Axes, table: AttentionTable, centers: list[float], arcs: se
         axes.add_patch(
             patches.Arc(
                 (middle, 0.0), width, ARC_HEIGHT * width, theta1=0, theta2=180,
-                color=STRONG, alpha=min(1.0, 0.15 + weight), lw=0.4 + 3.0 * weight,
+                color=STRONG, alpha=min(1.0, 0.15 + weight), lw=0.4 + 3.0 * min(weight, MAX_LINE_WEIGHT),
             )
         )  # fmt: skip
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from heedful.errors import TraceError
 from heedful.trace.schema import BeamTree, Trace
 from heedful.viz.base import View, ViewOptions
+from heedful.viz.limits import MAX_MARKS, check_count, figure_label, figure_size
 from heedful.viz.palette import STRONG
 
 if TYPE_CHECKING:
@@ -24,10 +25,13 @@ def beam_figure(trace: Trace, _: ViewOptions) -> Figure:
     tree = trace.beam
     if tree is None:
         raise TraceError("this trace has no beam: record it with --beam 5")
+    if not tree.nodes:
+        raise TraceError("the beam of this trace has no hypotheses")
+    check_count(len(tree.nodes), MAX_MARKS, "hypotheses")
     best = _best_path(tree)
     last_step = max(node.step for node in tree.nodes)
     coordinates = _node_coordinates(tree)
-    figure, axes = pyplot.subplots(figsize=(2.0 + 1.1 * (last_step + 2), 1.0 + 0.55 * tree.beam_size))
+    figure, axes = pyplot.subplots(figsize=figure_size(2.0 + 1.1 * (last_step + 2), 1.0 + 0.55 * tree.beam_size))
     for node in tree.nodes:
         (x0, y0), (x1, y1) = coordinates[node.parent], coordinates[node.id]
         is_best = node.id in best
@@ -35,7 +39,7 @@ def beam_figure(trace: Trace, _: ViewOptions) -> Figure:
         width = 0.6 + 3 * math.exp(node.logp)
         axes.plot([x0, x1], [y0, y1], color=color, lw=width, alpha=1.0 if is_best else 0.5, zorder=1)
         axes.text(
-            x1, y1, node.text + MARKS[node.state], ha="center", va="center", fontsize=8, color=color,
+            x1, y1, figure_label(node.text) + MARKS[node.state], ha="center", va="center", fontsize=8, color=color,
             bbox={"boxstyle": "round,pad=0.15", "fc": "white", "ec": color, "lw": 1.2 if is_best else 0.5},
             zorder=2,
         )  # fmt: skip

@@ -14,13 +14,14 @@ from heedful.errors import TraceError, nearest
 from heedful.trace.schema import Trace
 from heedful.viz.base import ViewOptions
 from heedful.viz.fonts import figure_style
+from heedful.viz.limits import DPI, check_pixels, figure_labels
 from heedful.viz.views import get_view
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg", ".pdf")
-DPI, FONT_SIZE = 150, 11
+FONT_SIZE = 11
 
 
 def draw(trace: Trace, path: Path, view: str = "alignment", options: ViewOptions | None = None) -> None:
@@ -39,11 +40,24 @@ def save_figure(build: Callable[[], Figure], texts: Iterable[str], path: Path) -
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    with matplotlib.rc_context({**figure_style(texts), "font.size": FONT_SIZE}):
-        figure = build()
+    with matplotlib.rc_context({**figure_style(figure_labels(texts)), "font.size": FONT_SIZE}):
+        others = set(pyplot.get_fignums())
         try:
+            figure = build()
+            if path.suffix.lower() == ".png":
+                _check_bitmap(figure)
             with atomic_write(path, TraceError) as draft, warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="Glyph")  # `find_fonts` has warned once
                 figure.savefig(draft, dpi=DPI, bbox_inches="tight")
         finally:
-            pyplot.close(figure)
+            for number in set(pyplot.get_fignums()) - others:  # also a figure whose building failed
+                pyplot.close(number)
+
+
+def _check_bitmap(figure: Figure) -> None:
+    """Raise if the figure, with the labels that stand out of it, has too many pixels."""
+    check_pixels(*figure.get_size_inches())
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")
+        box = figure.get_tightbbox()
+    check_pixels(box.width, box.height)

@@ -55,9 +55,14 @@ def _characters(path: str) -> frozenset[int]:
         return frozenset()
 
 
+def _has_glyph(character: str) -> bool:
+    """Return whether a font can be expected to have a glyph: not of combining, control or unassigned characters."""
+    return not unicodedata.combining(character) and unicodedata.category(character) not in ("Cc", "Cn", "Cs")
+
+
 def find_fonts(texts: Iterable[str]) -> list[str]:
     """Return fonts that together have every character of the texts; warn about those that no font has."""
-    needed = {ord(c) for text in texts for c in text if not c.isspace() and not unicodedata.combining(c)}
+    needed = {ord(c) for text in texts for c in text if not c.isspace() and _has_glyph(c)}
     chosen = [DEFAULT_FONT]
     missing = needed - _characters(fonts.findfont(DEFAULT_FONT))
     if not missing:

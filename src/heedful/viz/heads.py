@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from heedful.trace.schema import Trace, entropy_ratio
 from heedful.viz.alignment import build_table
 from heedful.viz.base import View, ViewOptions
+from heedful.viz.limits import MAX_PANELS, check_count, figure_label, figure_size
 from heedful.viz.palette import COLORMAP
 
 if TYPE_CHECKING:
@@ -23,10 +24,11 @@ def heads_figure(trace: Trace, options: ViewOptions) -> Figure:
     same_kind = [record for record in trace.sites if (record.kind, record.query_side, record.key_side) == kind]
     records = [chosen] if options.site else same_kind
     n_heads = max(record.heads for record in records)
+    check_count(n_heads * len(records), MAX_PANELS, "panels")
     figure, grid = pyplot.subplots(
         len(records),
         n_heads,
-        figsize=(0.6 + 2.0 * n_heads, 0.6 + 2.1 * len(records)),
+        figsize=figure_size(0.6 + 2.0 * n_heads, 0.6 + 2.1 * len(records)),
         squeeze=False,
         layout="constrained",
     )
@@ -38,7 +40,7 @@ def heads_figure(trace: Trace, options: ViewOptions) -> Figure:
             table = trace.table(record.site, head, words=options.words, specials=options.specials)
             axes.imshow(table.weights, cmap=COLORMAP, vmin=0.0, vmax=1.0, aspect="auto")
             entropy = float(entropy_ratio(table.weights).mean())
-            axes.set_title(f"{record.site}, head {head}\nentropy {entropy:.0%} of uniform", fontsize=7)
+            axes.set_title(f"{figure_label(record.site)}, head {head}\nentropy {entropy:.0%} of uniform", fontsize=7)
             axes.set_xticks([])
             axes.set_yticks([])
             axes.spines[:].set_color("#bbbbbb")

@@ -13,6 +13,7 @@ from heedful.errors import TraceError
 from heedful.terminal_text import one_line
 from heedful.trace.schema import Trace
 from heedful.viz.base import TextStyle, View, ViewOptions
+from heedful.viz.limits import figure_labels
 from heedful.viz.page import options_link, page_html
 from heedful.viz.palette import BAR, NEGATIVE, POSITIVE
 
@@ -94,7 +95,7 @@ def history_bars(history: Sequence[HistoryItem], title: str, n_hidden: int) -> F
     """Draw weights and effects side by side, the first item on top."""
     from matplotlib import pyplot
 
-    names = [_clip(item.name) for item in history]
+    names = [_clip(one_line(item.name)) for item in history]
     figure, (left, right) = pyplot.subplots(
         1, 2, sharey=True, figsize=(10.5, 1.7 + 0.3 * len(history)), layout="constrained"
     )
@@ -109,7 +110,7 @@ def history_bars(history: Sequence[HistoryItem], title: str, n_hidden: int) -> F
     right.set_xlabel(EFFECT_LABEL)
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(title, fontsize=11)
+    figure.suptitle("\n".join(figure_labels(title.splitlines())), fontsize=11)
     if n_hidden > 0:
         figure.text(0.5, -0.01, f"{n_hidden:,} more items of the history are not shown", ha="center", color="0.4")
     return figure

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 MIN_BRIGHTNESS = 0.22  # of regions without weight
 MAX_PIXELS = 420  # per side of an image inside a trace
+MAX_DECODED_PIXELS = 16_000_000
+FORMATS = ("JPEG", "PNG", "GIF", "WEBP")
 Array = npt.NDArray[np.floating]
 
 
@@ -54,9 +56,15 @@ def pack_image(image: Image, grid: tuple[int, int]) -> SourceImage:
 
 def unpack_image(packed: SourceImage) -> Image:
     """Return the image of a trace."""
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     try:
-        return Image.open(io.BytesIO(base64.b64decode(packed.data_uri.partition(",")[2]))).convert("RGB")
-    except (OSError, ValueError, UnidentifiedImageError):
+        image = Image.open(io.BytesIO(base64.b64decode(packed.data_uri.partition(",")[2])), formats=FORMATS)
+        if image.width * image.height > MAX_DECODED_PIXELS:
+            size = f"{image.width:,} by {image.height:,} pixels"
+            raise TraceError(f"the image inside the trace has {size}, more than {MAX_DECODED_PIXELS:,} in all")
+        return shrink(image.convert("RGB"))
+    except TraceError:
+        raise
+    except Exception:  # Pillow's decoders raise many kinds of errors for damaged files
         raise TraceError("the image inside the trace cannot be decoded") from None

@@ -9,6 +9,7 @@ import numpy as np
 from heedful.trace.schema import Trace
 from heedful.viz.alignment import build_table
 from heedful.viz.base import View, ViewOptions
+from heedful.viz.limits import MAX_MARKS, check_count, figure_labels, figure_size
 from heedful.viz.page import options_link, page_html
 from heedful.viz.palette import GOLD, NOTE, STRONG
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MIN_WEIGHT = 0.01  # smaller weights are not drawn; their sum is written next to the lines
+MAX_LINE_WEIGHT = 10.0  # larger weights, which need not sum to 1, are drawn alike
 WORD_SPACING, LETTER_WIDTH = 0.75, 0.1  # inches, of the longer side
 
 
@@ -26,7 +28,8 @@ def lines_figure(trace: Trace, options: ViewOptions) -> Figure:
 
     table = build_table(trace, options)
     n_positions = max(len(table.rows), len(table.columns))
-    figure, axes = pyplot.subplots(figsize=(1.5 + WORD_SPACING * n_positions, 3.2))
+    check_count(int((table.weights >= MIN_WEIGHT).sum()), MAX_MARKS, "lines")
+    figure, axes = pyplot.subplots(figsize=figure_size(1.5 + WORD_SPACING * n_positions, 3.2))
     above, below = _spread(len(table.columns), n_positions), _spread(len(table.rows), n_positions)
     gold = set(table.gold)
     for (row, column), weight in np.ndenumerate(table.weights):
@@ -36,10 +39,10 @@ def lines_figure(trace: Trace, options: ViewOptions) -> Figure:
                 [1, 0],
                 color=GOLD if (row, column) in gold else STRONG,
                 alpha=min(1.0, float(weight)),
-                lw=2.2 * weight + 0.3,
+                lw=2.2 * min(weight, MAX_LINE_WEIGHT) + 0.3,
             )
-    _write_words(axes, above, table.columns, 1.05, table.column_noun.plural)
-    _write_words(axes, below, table.rows, -0.05, table.row_noun.plural)
+    _write_words(axes, above, figure_labels(table.columns), 1.05, table.column_noun.plural)
+    _write_words(axes, below, figure_labels(table.rows), -0.05, table.row_noun.plural)
     hidden = table.weights[table.weights < MIN_WEIGHT].sum() / max(1, len(table.rows))
     _write_note(axes, 0.5, f"lines under {MIN_WEIGHT:.0%}\nhide {hidden:.1%}\nof the weight")
     axes.set(xlim=(-0.5, n_positions - 0.5), ylim=(-0.35, 1.35))

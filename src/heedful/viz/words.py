@@ -14,6 +14,7 @@ from rich.text import Text
 from heedful.terminal_text import one_line
 from heedful.trace.schema import Trace
 from heedful.viz.base import TextStyle, View, ViewOptions
+from heedful.viz.limits import figure_label, figure_labels, figure_size
 from heedful.viz.palette import COLORMAP, GOLD, INK, NOTE, PALE
 from heedful.viz.shades import number_text, shade_text
 from heedful.viz.weighted_text import WeightedText, weigh_words
@@ -75,25 +76,26 @@ def words_figure(trace: Trace, options: ViewOptions) -> Figure:
     from matplotlib import pyplot
 
     weighted = weigh_words(trace, options)
+    weighted = weighted._replace(words=figure_labels(weighted.words))
     lines = wrap_words([cell_len(word) for word in weighted.words], LINE_LETTERS)
     bars_height = 0.4 + 0.26 * len(weighted.labels)
     text_height = 0.5 + LINE_HEIGHT * len(lines)
     figure, (above, below) = pyplot.subplots(
         2,
         1,
-        figsize=(FIGURE_WIDTH, text_height + bars_height),
+        figsize=figure_size(FIGURE_WIDTH, text_height + bars_height),
         height_ratios=[text_height, bars_height],
         layout="constrained",
     )
     above.set_axis_off()
-    above.set_title(f"{weighted.label}   ({weighted.labels[0][1]:.2f})", loc="left")
+    above.set_title(f"{figure_label(weighted.label)}   ({weighted.labels[0][1]:.2f})", loc="left")
     if weighted.gold:
         above.set_title("ringed: gold words", loc="right", fontsize=8, color=NOTE)
     _draw_words(above, weighted, lines, text_height)
     names, probabilities = zip(*weighted.labels, strict=True)
     colors = ["#08519c" if name == weighted.label else PALE for name in names]
     below.barh(range(len(names)), probabilities, color=colors)
-    below.set_yticks(range(len(names)), names, fontsize=9)
+    below.set_yticks(range(len(names)), figure_labels(names), fontsize=9)
     below.invert_yaxis()
     below.set_xlim(0, 1)
     below.set_xlabel("probability", fontsize=9)

@@ -7,8 +7,10 @@ import html
 from heedful.trace.schema import Trace
 from heedful.viz.base import ViewOptions
 from heedful.viz.document import html_document
+from heedful.viz.limits import check_count
 from heedful.viz.weighted_text import WeightedText, weigh_words
 
+MAX_PAGE_WORDS = 200_000  # of all heads together
 LEGEND = (
     "Shade: relative to the largest weight; numbers: weights{gold}. Weights show where the model attended, not why it"
     " chose its label."
@@ -34,6 +36,7 @@ def words_html(trace: Trace, options: ViewOptions | None = None) -> str:
     options = options or ViewOptions()
     weighted = weigh_words(trace, options._replace(head=None))
     n_heads = trace.site(options.site).heads
+    check_count(n_heads * len(weighted.words), MAX_PAGE_WORDS, "words")
     heads = [weigh_words(trace, options._replace(head=head)) for head in range(n_heads)] if n_heads > 1 else []
     parts = [
         f'<h1>{html.escape(weighted.label)}</h1><p class="dim">{html.escape(trace.model.name)}</p>',

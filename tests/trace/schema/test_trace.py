@@ -95,7 +95,7 @@ def test_inconsistent_shapes_are_refused() -> None:
 
 def test_an_image_grid_must_match_the_regions() -> None:
     tree = small_models.small_trace().model_dump(by_alias=True)
-    image = {"data_uri": "data:,", "width": 8, "height": 8, "grid": (2, 3)}
+    image = {"data_uri": "data:image/png;base64,AAAA", "width": 8, "height": 8, "grid": (2, 3)}
     with pytest.raises(ValueError, match=r"4 regions do not fill a grid of \(2, 3\)"):
         Trace.model_validate(tree | {"source": tree["source"] | {"image": image}})
 

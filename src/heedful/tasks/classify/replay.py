@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from heedful.trace.check import SENTENCE_ENDS
 from heedful.trace.plain_math import Rows, add, log_softmax, max_difference, tanh
 from heedful.trace.replay import OutputErrors, Replay
-from heedful.trace.schema import SiteRecord
+from heedful.trace.schema import SENTENCE_ENDS, SiteRecord
 
 POOL, WORDS = "pool", "enc.words"
 RECURRENT = ("rnn", "gru", "lstm")

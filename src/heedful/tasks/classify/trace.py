@@ -30,7 +30,7 @@ def trace_text(loaded: LoadedClassifier, request: TraceRequest) -> Trace:
     edit = build_edit_hook(request.edits, model.alignment_site, gold, request.seed)
     names = assets.labels.names
     label, captured = capture_classifier(model, pad([ids]), names, request.detail, edit, forced)
-    trace = Trace(
+    trace = Trace.build(
         parent=request.parent.id if request.parent is not None else None,
         detail=request.detail,
         model=loaded.describe(),

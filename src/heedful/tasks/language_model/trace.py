@@ -28,7 +28,7 @@ from heedful.tasks.language_model.predict import limit_to_model
 from heedful.trace.check import EMPTY_SLOT, check
 from heedful.trace.edits import build_edit_hook, validate_edits
 from heedful.trace.schema import Candidate, Edit, PackedTensor, Side, Site, SiteRecord, Step, Token, Trace
-from heedful.trace.steps import N_CANDIDATES
+from heedful.trace.steps import N_CANDIDATES, check_log_probabilities
 
 
 def trace_text(loaded: LoadedLanguageModel, request: TraceRequest) -> Trace:
@@ -94,7 +94,7 @@ def _make_trace(
         tensors["features"] = PackedTensor.pack(output.features[0].numpy(), "T", "d")
         intermediates["features"] = "features"
     sites = [_site_record(model, site, depth, output, request, tensors) for depth, site in enumerate(model.sites)]
-    return Trace(
+    return Trace.build(
         parent=request.parent.id if request.parent is not None else None,
         detail=request.detail,
         model=loaded.describe(),
@@ -126,6 +126,7 @@ def _make_steps(
     tokenizer: Tokenizer,
 ) -> list[Step]:
     logp = model.output(output.features[0]).log_softmax(dim=-1)
+    check_log_probabilities(logp, logp[range(len(targets)), list(targets)])
     entropy = torch.special.entr(logp.exp()).sum(dim=-1).tolist()
     best = logp.topk(min(N_CANDIDATES, logp.shape[-1]), dim=-1)
     steps = []

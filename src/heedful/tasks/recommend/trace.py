@@ -20,6 +20,7 @@ from heedful.tasks.recommend.predict import find_history, leave_one_out, top_ite
 from heedful.trace.check import check
 from heedful.trace.edits import build_edit_hook, validate_edits
 from heedful.trace.schema import PackedTensor, Side, SiteRecord, Step, Token, Trace
+from heedful.trace.steps import check_log_probabilities
 
 USER, ITEMS = "user:", "items:"
 TOP = 10
@@ -87,7 +88,7 @@ def _make_trace(loaded: LoadedRecommender, request: TraceRequest, history: Ints,
     if isinstance(model, Recommender) and not request.edits:
         tensors[EFFECT] = PackedTensor.pack(_leave_one_out_effects(loaded, history, items), "T", "S")
         attributions[LEAVE_ONE_OUT] = EFFECT
-    return Trace(
+    return Trace.build(
         parent=request.parent.id if request.parent is not None else None,
         detail=request.detail,
         model=loaded.describe(),
@@ -125,6 +126,7 @@ def _make_steps(model: Recommender | Popularity, output: RecommenderOutput, forc
         logp = (output.scores / model.counts.sum()).clamp_min(1e-12).log()
     else:
         logp = torch.nn.functional.logsigmoid(output.scores)
+    check_log_probabilities(logp, logp)
     return [Step(logp=value, forced=forced) for value in logp.tolist()]
 
 

@@ -22,11 +22,13 @@ from heedful.trace.schema.step import BeamNode, BeamTree, Candidate, Step
 from heedful.trace.schema.table import AttentionTable, Noun
 from heedful.trace.schema.tensor import PackedTensor
 from heedful.trace.schema.trace import Trace, TraceDetail, json_schema
+from heedful.trace.schema.validate import SENTENCE_ENDS
 
 __all__ = [
     "LINK_METHODS",
     "NO_WORD",
     "SCHEMA",
+    "SENTENCE_ENDS",
     "AttentionTable",
     "BeamNode",
     "BeamTree",

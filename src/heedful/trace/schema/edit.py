@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from heedful.trace.schema.record import Record
+from heedful.trace.schema.record import Integer, Record
 from heedful.trace.schema.step import Candidate
 
 
@@ -13,9 +13,9 @@ class Edit(Record):
 
     op: Literal["set", "onehot", "zero", "uniform", "permute", "gold", "mask-head", "source", "prefix"]
     site: str | None = None  # None: the alignment site
-    step: int | None = None  # None: every step
-    head: int | None = None  # None: every head
-    position: int | None = None
+    step: Integer | None = None  # None: every step
+    head: Integer | None = None  # None: every head
+    position: Integer | None = None
     value: float | None = None
     text: str | None = None
 
@@ -29,7 +29,7 @@ class Counterfactual(Record):
     """The output distribution of a step if a source position had all of the weight, or none."""
 
     op: Literal["onehot", "zero"]
-    step: int
-    position: int
+    step: Integer
+    position: Integer
     tvd: float  # total variation distance to the unedited distribution, 0 to 1
     top: list[Candidate]

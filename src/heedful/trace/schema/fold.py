@@ -14,18 +14,20 @@ NO_WORD = -1  # the word index of tokens outside every word, such as the end tok
 def fold(matrix: Array, rows: Sequence[Sequence[int]], columns: Sequence[Sequence[int]]) -> Array:
     """Return the weights between groups of positions: summed over keys, averaged over queries.
 
-    `matrix` is (query, key); `rows` and `columns` list the positions of each group.
+    `matrix` is (query, key); `rows` and `columns` list the positions of each group. A group without positions has
+    weight 0.
 
     >>> fold(np.array([[0.2, 0.3, 0.5], [0.4, 0.4, 0.2]]), [[0, 1]], [[0, 1], [2]]).round(2)
     array([[0.65, 0.35]])
     """
-    sum_keys = np.zeros((matrix.shape[1], len(columns)))
-    for index, group in enumerate(columns):
-        sum_keys[list(group), index] = 1
-    mean_queries = np.zeros((len(rows), matrix.shape[0]))
+    by_row = np.zeros((len(rows), matrix.shape[1]))
     for index, group in enumerate(rows):
-        mean_queries[index, list(group)] = 1 / len(group)
-    return np.asarray(mean_queries @ matrix @ sum_keys)
+        if group:
+            by_row[index] = matrix[list(group)].sum(axis=0) / len(group)
+    folded = np.zeros((len(rows), len(columns)))
+    for index, group in enumerate(columns):
+        folded[:, index] = by_row[:, list(group)].sum(axis=1)
+    return folded
 
 
 def fold_words(matrix: Array, source: Sequence[int], target: Sequence[int]) -> Array:

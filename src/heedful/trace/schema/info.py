@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from heedful.trace.schema.record import Record
+from heedful.trace.schema.record import Integer, Record
 
 
 class ModelInfo(Record):
@@ -15,8 +15,16 @@ class ModelInfo(Record):
     name: str
     task: str = "translate"
     settings: dict[str, Any] = Field(default_factory=dict)
-    parameters: int | None = None  # how many
+    parameters: Integer | None = None  # how many
     sha256: str | None = None  # of its weights
+
+    @field_validator("settings")
+    @classmethod
+    def _check_sections(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        for name in ("attention", "classifier", "decoder", "encoder"):
+            if not isinstance(settings.get(name) or {}, dict):
+                raise ValueError(f"{name} is not a section of settings")
+        return settings
 
 
 class Generator(Record):

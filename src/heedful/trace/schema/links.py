@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,11 +10,14 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from heedful.errors import DataError
+from heedful.trace.schema.file import read_within
 from heedful.trace.schema.fold import Array, fold_words
 from heedful.trace.schema.side import Gold
 from heedful.trace.schema.trace import Trace
 
 Link = tuple[int, int]  # source word, target word, from 0
+MAX_BYTES = 256_000_000  # of a file of links, decompressed
+MAX_WORD = 1_000_000  # the largest index of a word
 LinkMethod = Literal["naive", "shift", "shared"]
 LINK_METHODS: tuple[LinkMethod, ...] = get_args(LinkMethod)
 
@@ -56,6 +58,8 @@ def parse_links(line: str, base: int = 0) -> Links:
             link = int(left) - base, int(right) - base
         except ValueError:
             raise DataError(f'"{text}": expected a link such as 3-4, or 3p4 for a possible one') from None
+        if max(link) > MAX_WORD:
+            raise DataError(f'"{text[:40]}": no sentence has so many words')
         if min(link) < 0:
             raise DataError(f'"{text}": word {min(link) + base} is out of range; words count from {base}')
         possible.add(link)
@@ -65,13 +69,9 @@ def parse_links(line: str, base: int = 0) -> Links:
 
 
 def read_links(path: Path, base: int = 0) -> list[Links]:
-    """Read a Pharaoh file, one line per sentence pair; `.gz` files are decompressed."""
+    """Read a Pharaoh file, one line per sentence pair; gzip files are decompressed."""
     try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
-            lines = file.read().splitlines()
-    except (OSError, EOFError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise DataError(f"{path}: cannot be read: {reason}") from None
+        lines = read_within(path, MAX_BYTES, DataError).decode("utf-8").splitlines()
     except UnicodeDecodeError:
         raise DataError(f"{path}: not UTF-8 text") from None
     alignments = []
@@ -121,4 +121,5 @@ def word_links(
         return set()
     if method == "shared":
         by_word = by_word / np.maximum(by_word.sum(axis=0), 1e-12)
-    return {(int(row.argmax()), word) for word, row in enumerate(by_word)}
+    written = set(target)  # a word without tokens has no link
+    return {(int(row.argmax()), word) for word, row in enumerate(by_word) if word in written}

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Integer = Annotated[int, Field(ge=-(2**53) + 1, le=2**53 - 1)]  # exact in the page's language too
+LogProbability = Annotated[float, Field(ge=-1e9, le=1e-3)]  # a little above 0 by rounding
 
 
 class Record(BaseModel):

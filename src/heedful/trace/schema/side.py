@@ -2,40 +2,61 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from heedful.trace.schema.fold import NO_WORD
-from heedful.trace.schema.record import Record
+from heedful.trace.schema.record import Integer, Record
 
 Role = Literal["normal", "start", "end", "unknown"]
+
+
+IMAGE_KINDS = tuple(f"data:image/{kind};base64" for kind in ("jpeg", "png", "gif", "webp"))
+MAX_IMAGE_LETTERS = 16_000_000
+Pixels = Annotated[int, Field(ge=1, le=10_000)]
 
 
 class Token(Record):
     """One position: the token as the vocabulary writes it, and the index of its word (-1: none)."""
 
     text: str
-    word: int = NO_WORD
+    word: Integer = NO_WORD
     role: Role = "normal"
-    id: int | None = None
+    id: Integer | None = None
 
 
 class Gold(Record):
     """A reference word alignment: (source word, target word), counted from 0. Sure links are also possible."""
 
-    sure: list[tuple[int, int]]
-    possible: list[tuple[int, int]] = Field(default_factory=list)
+    sure: list[tuple[Integer, Integer]]
+    possible: list[tuple[Integer, Integer]] = Field(default_factory=list)
 
 
 class SourceImage(Record):
     """The input image. Its tokens are the regions of a grid (rows, columns), row by row."""
 
     data_uri: str
-    width: Annotated[int, Field(ge=1)]
-    height: Annotated[int, Field(ge=1)]
-    grid: tuple[int, int]
+    width: Pixels
+    height: Pixels
+    grid: tuple[Pixels, Pixels]
+
+    @field_validator("data_uri")
+    @classmethod
+    def _check_data(cls, uri: str) -> str:
+        kind, comma, data = uri.partition(",")
+        if kind not in IMAGE_KINDS or not comma:
+            raise ValueError(f"expected an image that starts with {IMAGE_KINDS[0]},")
+        if len(data) > MAX_IMAGE_LETTERS:
+            raise ValueError(f"the image has {len(data):,} letters of base64, more than {MAX_IMAGE_LETTERS:,}")
+        try:
+            base64.b64decode(data, validate=True)
+        except (binascii.Error, ValueError):
+            raise ValueError("the image is not base64") from None
+        return uri
 
 
 class Side(Record):

@@ -12,6 +12,7 @@ from heedful.trace.schema.record import Record
 SiteKind = Literal["cross", "self", "pool", "history", "tape"]
 Mass = Literal["one", "at_most_one", "free"]
 SideName = Literal["target", "source"]
+MAX_HEADS = 1_000
 
 
 class Site(NamedTuple):
@@ -33,7 +34,7 @@ class SiteRecord(Record):
 
     site: str
     kind: SiteKind
-    heads: Annotated[int, Field(ge=1)]
+    heads: Annotated[int, Field(ge=1, le=MAX_HEADS)]
     mass: Mass
     query_side: SideName = "target"
     key_side: SideName = "source"

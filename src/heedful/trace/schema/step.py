@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from heedful.trace.schema.record import Record
+from heedful.trace.schema.record import Integer, LogProbability, Record
+
+MAX_BEAM = 1_000
 
 
 class Candidate(Record):
     """A token that could have been generated, and its log-probability."""
 
-    id: int | None
+    id: Integer | None
     text: str
-    logp: float
+    logp: LogProbability
 
 
 class Step(Record):
     """One decoding step: the input token, the log-probability of the output token, and likely candidates."""
 
-    logp: float
-    input: int | None = None
+    logp: LogProbability
+    input: Integer | None = None
     forced: bool = False
-    rank: int | None = None  # of the output token among all, from 0
+    rank: Integer | None = None  # of the output token among all, from 0
     entropy: float | None = None  # of the output distribution, in nats
     top: list[Candidate] = Field(default_factory=list)
 
@@ -31,12 +33,12 @@ class Step(Record):
 class BeamNode(Record):
     """A hypothesis of a beam search: that of its parent node (-1: the empty hypothesis), and one more token."""
 
-    id: int
-    parent: int
-    step: int
-    token: int
+    id: Integer
+    parent: Integer
+    step: Integer
+    token: Integer
     text: str
-    logp: float  # of the token
+    logp: LogProbability  # of the token
     total_logp: float  # of the hypothesis up to this token
     state: Literal["active", "pruned", "finished"]
     score: float | None = None  # of a finished hypothesis
@@ -45,7 +47,7 @@ class BeamNode(Record):
 class BeamTree(Record):
     """Every hypothesis a beam search kept; `weights` (node, head, key) are those of the alignment site."""
 
-    beam_size: int
+    beam_size: Annotated[int, Field(ge=1, le=MAX_BEAM)]
     nodes: list[BeamNode]
-    best: list[int]  # ids of the nodes where the returned hypotheses end
+    best: list[Integer]  # ids of the nodes where the returned hypotheses end
     weights: str | None = None

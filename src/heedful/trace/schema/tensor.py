@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 from typing import Annotated, Literal, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 DType = Literal["f4", "u1"]
+MAX_AXES = 8
 _NUMPY_DTYPES: dict[DType, str] = {"f4": "<f4", "u1": "|u1"}
 
 
@@ -24,8 +26,8 @@ class PackedTensor(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     dtype: DType
-    shape: list[Annotated[int, Field(ge=0)]]
-    dims: list[str]
+    shape: Annotated[list[Annotated[int, Field(ge=0, le=2**31)]], Field(max_length=MAX_AXES)]
+    dims: Annotated[list[str], Field(max_length=MAX_AXES)]
     data: str
 
     @classmethod
@@ -51,9 +53,9 @@ class PackedTensor(BaseModel):
             raise ValueError(f"{len(self.shape)} axes, but {len(self.dims)} axis names")
         try:
             size = len(base64.b64decode(self.data, validate=True))
-        except binascii.Error:
+        except (binascii.Error, ValueError):  # ValueError: not ASCII
             raise ValueError("the data is not base64") from None
-        expected = int(np.prod(self.shape, dtype=np.int64)) * int(self.dtype[1])
+        expected = math.prod(self.shape) * int(self.dtype[1])
         if size != expected:
             raise ValueError(f"{size} bytes of data, but shape {self.shape} needs {expected}")
         return self

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,8 @@ from heedful.atomic_write import atomic_write
 from heedful.errors import TraceError, nearest
 from heedful.trace.schema.display import TraceDisplay
 from heedful.trace.schema.edit import Counterfactual, Edit
-from heedful.trace.schema.fold import NO_WORD, Array
+from heedful.trace.schema.file import read_trace_bytes
+from heedful.trace.schema.fold import Array
 from heedful.trace.schema.info import Checks, Generator, ModelInfo
 from heedful.trace.schema.migrate import OLD_SCHEMA, SCHEMA, migrate_trace
 from heedful.trace.schema.side import Gold, Side, side_from_words
@@ -32,8 +33,10 @@ from heedful.trace.schema.site import Mass, SiteRecord, no_alignment_message
 from heedful.trace.schema.step import BeamTree, Step
 from heedful.trace.schema.table import AttentionTable, build_table, group_tokens, side_noun
 from heedful.trace.schema.tensor import PackedTensor
+from heedful.trace.schema.validate import check_counts, check_trace
 
 TraceDetail = Literal["weights", "steps", "full"]
+MAX_SHIFT = 100
 
 
 class Trace(TraceDisplay):
@@ -53,7 +56,9 @@ class Trace(TraceDisplay):
     steps: list[Step]
     sites: list[SiteRecord]
     alignment_site: str | None = None  # the site that aligns output and input; None: the model has none
-    shift: int = 1  # the token generated at step t is part of the query of step t + shift
+    shift: Annotated[int, Field(ge=0, le=MAX_SHIFT)] = (
+        1  # the token generated at step t is part of the query of step t + shift
+    )
     tensors: dict[str, PackedTensor] = Field(default_factory=dict)
     # names of tensors: the inputs of the read-out, and `features`, its output
     intermediates: dict[str, str] = Field(default_factory=dict)
@@ -69,41 +74,23 @@ class Trace(TraceDisplay):
     @model_validator(mode="before")
     @classmethod
     def _migrate(cls, tree: Any) -> Any:
-        return migrate_trace(tree) if isinstance(tree, dict) and tree.get("schema") == OLD_SCHEMA else tree
+        if not isinstance(tree, dict):
+            return tree
+        check_counts(tree)
+        return migrate_trace(tree) if tree.get("schema") == OLD_SCHEMA else tree
 
     @model_validator(mode="after")
-    def _check_shapes(self) -> Self:
-        lengths = {"source": len(self.source.tokens), "target": len(self.target.tokens)}
-        if len(self.steps) != lengths["target"]:
-            raise ValueError(f"{lengths['target']} output tokens but {len(self.steps)} steps")
-        for record in self.sites:
-            expected = [lengths[record.query_side], record.heads, lengths[record.key_side]]
-            for name in (record.weights, record.scores):
-                if name is not None and (shape := self._shape(name)) != expected:
-                    raise ValueError(f"site {record.site}: {name} of shape {shape}, expected {expected}")
-            self._check_keys_from(record)
-        if self.alignment_site is not None and self.alignment_site not in {record.site for record in self.sites}:
-            raise ValueError(f"alignment_site names the site {self.alignment_site}, which is not in the trace")
-        image = self.source.image
-        if image is not None and image.grid[0] * image.grid[1] != lengths["source"]:
-            raise ValueError(f"{lengths['source']} regions do not fill a grid of {image.grid}")
-        for side in (self.source, self.target):
-            if any(not NO_WORD <= token.word < len(side.words) for token in side.tokens):
-                raise ValueError("a token belongs to a word that does not exist")
+    def _check(self) -> Self:
+        check_trace(self)
         return self
 
-    def _check_keys_from(self, record: SiteRecord) -> None:
-        """Check the site whose contexts are the keys of this one: it must exist and have keys of its own."""
-        if record.keys_from is None:
-            return
-        inner = next((other for other in self.sites if other.site == record.keys_from), None)
-        if inner is None or inner.keys_from is not None or inner.query_side != record.key_side:
-            raise ValueError(f"site {record.site}: its keys cannot come from {record.keys_from}")
-
-    def _shape(self, name: str) -> list[int]:
-        if name not in self.tensors:
-            raise ValueError(f"the tensor {name} is not in the trace")
-        return self.tensors[name].shape
+    @classmethod
+    def build(cls, **fields: Any) -> Self:
+        """Return a trace of what a model computed; raise TraceError if it cannot be one, such as with NaN weights."""
+        try:
+            return cls(**fields)
+        except ValidationError as error:
+            raise TraceError(f"the model's numbers cannot be recorded: {_first_problem(error)}") from None
 
     @classmethod
     def from_weights(
@@ -131,7 +118,7 @@ class Trace(TraceDisplay):
         if not np.isfinite(array).all():
             raise TraceError("weights must be finite, got NaN or infinity")
         mass: Mass = "one" if np.allclose(array.sum(axis=-1), 1, atol=1e-4) else "free"
-        trace = cls(
+        trace = cls.build(
             model=ModelInfo(name=model),
             source=side_from_words(source),
             target=side_from_words(target),
@@ -168,6 +155,8 @@ class Trace(TraceDisplay):
 
     def array(self, name: str) -> Array:
         """Return a tensor by name, as float64."""
+        if name not in self.tensors:
+            raise TraceError(f'the trace has no tensor "{name}"')
         return self.tensors[name].array().astype(np.float64)
 
     def by_head(self, name: str) -> Array:
@@ -228,23 +217,21 @@ class Trace(TraceDisplay):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a trace of this or an earlier format."""
+        """Read a trace of this or an earlier format and check all of it."""
         path = Path(path)
+        raw = read_trace_bytes(path)
         try:
-            raw = path.read_bytes()
-            raw = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
             return cls.model_validate_json(raw.decode("utf-8"))
-        except (gzip.BadGzipFile, EOFError):
-            raise TraceError(f"{path}: the gzip file is incomplete") from None
-        except OSError as error:
-            raise TraceError(f"{path}: cannot be read: {error.strerror}") from None
         except UnicodeDecodeError:
             raise TraceError(f"{path}: not UTF-8 text, so not a trace") from None
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "the file"
-            reason = first["msg"].removeprefix("Value error, ")
-            raise TraceError(f"{path}: not a trace of schema {SCHEMA}: {where}: {reason}") from None
+            raise TraceError(f"{path}: not a trace of schema {SCHEMA}: {_first_problem(error)}") from None
+
+
+def _first_problem(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    where = ".".join(map(str, first["loc"])) or "the file"
+    return f"{where}: {first['msg'].removeprefix('Value error, ')}"
 
 
 def json_schema() -> str:
