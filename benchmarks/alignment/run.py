@@ -20,7 +20,8 @@ from prepare import DATA, OUT, ROOT
 from heedful.analysis.faithfulness import FaithfulnessOptions
 from heedful.analysis.measure import load_items, measure
 from heedful.data.pairs import TextPair
-from heedful.tasks.model_folder import is_finished, load_model
+from heedful.tasks.model_card import is_finished
+from heedful.tasks.model_folder import load_model
 from heedful.trace.schema import LINK_METHODS, Links, read_links
 
 GOLD = DATA / "word_alignment_gold"

@@ -19,9 +19,11 @@ from run import MODELS, ROOT, evaluate_models, read_record
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from heedful.tasks.base import WEIGHTS, hash_weights
-from heedful.tasks.model_folder import CARD, RECIPE
+from heedful.tasks.base import all_files
+from heedful.tasks.model_card import CARD, WEIGHTS, hash_files
+from heedful.tasks.model_folder import RECIPE, load_model
 from heedful.tasks.registry import get_task
+from heedful.tasks.self_test import make_self_test
 
 BUNDLED_FOLDER = ROOT / "src" / "heedful" / "bundled"
 CARDS: dict[str, dict[str, Any]] = {
@@ -55,15 +57,19 @@ def bundle(row: str) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     card = json.loads((source / CARD).read_text())
-    for name in (RECIPE, *get_task(card["task"]).files):
-        shutil.copy(source / name, folder / name)
+    for name in (RECIPE, *all_files(get_task(card["task"]))):
+        if (source / name).exists():
+            shutil.copy(source / name, folder / name)
     weights = load_file(source / WEIGHTS)
     half = {name: w.half() if w.dtype == torch.float32 else w for name, w in weights.items()}
     save_file(half, folder / WEIGHTS, metadata=_read_metadata(source / WEIGHTS))
     record = read_record(row)["runs"][0]
-    card |= {**fields, "sha256": hash_weights(folder)}
+    card = {key: value for key, value in card.items() if key not in ("sha256", "self_test")}
+    card |= {**fields, "files": hash_files(folder)}
     card["trained"] = {key: record[key] for key in ("command", "commit", "date", "minutes", "threads")}
     _write_card(folder, card)
+    loaded = load_model(folder)
+    card["self_test"] = make_self_test(loaded.recipe, loaded.assets, loaded.model)  # of the rounded weights
     metrics = evaluate_models([folder], BY_NAME[row].metrics)
     card["test"] = {name: round(metric["value"], 2) for name, metric in metrics.items()}
     card["signatures"] = {name: metric["signature"] for name, metric in metrics.items()}

@@ -19,7 +19,8 @@ from heedful.config import load_recipe
 from heedful.data.paths import locate, resolve
 from heedful.errors import DataError
 from heedful.tasks.classify.distill import load_teachers, teacher_probs
-from heedful.tasks.model_folder import is_finished, load_model
+from heedful.tasks.model_card import is_finished
+from heedful.tasks.model_folder import load_model
 
 ROOT = Path(__file__).parents[2]
 RECIPES = ("sst2-distilled", "sst5-distilled")

@@ -21,7 +21,8 @@ from torch import Tensor
 from heedful.config import Recipe
 from heedful.data.tokenizer import SPECIALS, Tokenizer
 from heedful.models import build_seq2seq
-from heedful.tasks.model_folder import is_finished, save_model
+from heedful.tasks.model_card import is_finished
+from heedful.tasks.model_folder import save_model
 from heedful.tasks.seq2seq.assets import Seq2SeqAssets
 
 Weights = Mapping[str, Tensor]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from changed_models import write_hashes
 from command_line import here, refused
 from heedful.analysis.bench import BenchResult, load_lines
 from heedful.analysis.bench_lines import BENCH_LINES, built_in_lines
@@ -38,6 +39,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for setting, value in (("train", 20), ("valid", 12), ("test", 12), ("max_length", 9)):
         recipe = re.sub(rf"^{setting} = \d+$", f"{setting} = {value}", recipe, flags=re.M)
     (folder / "recipe.toml").write_text(recipe)
+    write_hashes(folder)
     return folder
 
 

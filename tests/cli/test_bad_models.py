@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file
 
+from changed_models import change_card, forget_hashes
 from cli.corpus import contents
 from command_line import complaint, here, refused, stopped
 
@@ -57,6 +58,7 @@ def test_the_missing_or_damaged_file_of_a_model_folder_is_named(
     model: Path, trained: Path, tmp_path: Path, part: str, damage_kind: str
 ) -> None:
     shutil.copytree(trained, tmp_path / "intact")
+    forget_hashes(model)
     damage(model / part, damage_kind)
     before = contents(tmp_path)
     words = MESSAGES["missing" if damage_kind == "missing" else "damaged"][part]
@@ -65,6 +67,47 @@ def test_the_missing_or_damaged_file_of_a_model_folder_is_named(
     if (damage_kind, part) == ("half", "model.safetensors"):
         assert words in refused("translate", "-m", model, stdin="the a\n")
     assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("part", PARTS[1:])
+def test_a_changed_file_is_refused_by_its_hash(model: Path, part: str) -> None:
+    content = (model / part).read_bytes()
+    (model / part).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    message = (
+        f"{part}: damaged: its SHA-256 differs from the card's; copy the folder again, or train the model again"
+        ' (changed on purpose? remove its entry in "files" from model.json)'
+    )
+    for command in (("translate", "-m", model), ("check", model)):
+        assert message in complaint(*command, stdin="the a\n")
+
+
+def test_a_link_out_of_the_folder_is_not_followed(model: Path, trained: Path, tmp_path: Path) -> None:
+    for part in PARTS:
+        (model / part).unlink()
+        (model / part).symlink_to(trained / part)
+        assert f"{part}: a link out of the model folder" in complaint("translate", "-m", model, stdin="the a\n")
+        assert f"{part}: a link out of the model folder" in complaint("check", model)
+        (model / part).unlink()
+        shutil.copy(trained / part, model / f"other-{part}")
+        (model / part).symlink_to(f"other-{part}")  # within the folder
+        assert here("translate", "-m", model, stdin="the a\n").returncode == 0
+    (tmp_path / "link").symlink_to(model)
+    assert here("translate", "-m", tmp_path / "link", stdin="the a\n").returncode == 0
+
+
+def test_check_reports_on_a_model(model: Path) -> None:
+    done = here("check", model)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "files      4 as in the card"
+    assert lines[1].startswith("weights    ")
+    assert lines[2].startswith("self-test  passed, largest difference ")
+    assert "overrides are for recipes" in complaint("check", model, "training.epochs=1")
+    forget_hashes(model)
+    change_card(model, self_test=None)
+    lines = here("check", model).stdout.splitlines()
+    assert lines[0] == "files      not checked: the card lists no hashes"
+    assert lines[2] == "self-test  not in the card"
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path, trained: Path) -> None:
@@ -89,6 +132,7 @@ def test_a_model_of_a_newer_format_is_refused(model: Path) -> None:
     error = refused("translate", "-m", model, stdin="the a\n")
     assert "model.json: format 99, but this version of heedful reads formats 1 to 2; update heedful" in error
     (model / "model.json").write_text(json.dumps(card))
+    forget_hashes(model)
     text = (model / "recipe.toml").read_text()
     (model / "recipe.toml").write_text(text.replace("[training]", "[training]\nwarp = 9"))
     error = complaint("translate", "-m", model, stdin="the a\n")
@@ -100,6 +144,7 @@ def test_a_model_of_a_newer_format_is_refused(model: Path) -> None:
 
 def test_models_of_different_tasks_or_vocabularies_form_no_ensemble(model: Path, trained: Path, tmp_path: Path) -> None:
     ensemble = ("translate", "-m", trained, "-m", model)
+    forget_hashes(model)
     text = (model / "recipe.toml").read_text()
     (model / "recipe.toml").write_text(text.replace('kind = "translate"', 'kind = "reply"'))
     error = complaint(*ensemble, stdin="the a\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from heedful.attention import Detail, Hooks
 from heedful.config import DecodingOptions
 from heedful.data.batch import EncodedPair, TextBatch, collate, pad
 from heedful.data.tokenizer import END, PAD, START
-from heedful.decoding import Ensemble, Hypothesis, force_decode, search
+from heedful.decoding import Ensemble, Hypothesis, batched, force_decode, search
 from heedful.decoding.beam import length_penalty
 from heedful.models import Seq2Seq
 
@@ -274,3 +275,18 @@ def test_a_model_twice_is_the_model_and_two_models_are_their_mean(options: Decod
     torch.testing.assert_close(both(given).logits.exp(), p, rtol=0, atol=1e-10)
     assert both.alignment_site == "0:cross"
     assert "1:dec.0.cross" in [site.id for site in both.sites]
+
+
+@pytest.mark.usefixtures("as_users_run")
+def test_a_wide_beam_makes_batches_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    def fake_search(_model: object, batch: list[int], *_more: object) -> Any:
+        sizes.append(len(batch))
+        return SimpleNamespace(hypotheses=[[]] * len(batch))
+
+    monkeypatch.setattr(batched, "search", fake_search)
+    for beam, n_best, size in ((5, 1, 64), (1_000, 1, 8), (5, 1_000, 8)):
+        sizes.clear()
+        batched.search_all(None, list, [1] * 100, DecodingOptions(beam=beam, n_best=n_best))  # type: ignore[arg-type]
+        assert (max(sizes), sum(sizes)) == (size, 100)

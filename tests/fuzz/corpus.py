@@ -98,7 +98,10 @@ class Corpus:
 def load_corpus() -> Corpus:
     """Return the corpus; it is built if it is not there."""
     source = Path(heedful.__file__).parent
-    formats = [(source / name).read_bytes() for name in ("tasks/model_folder.py", "trace/schema/trace.py")]
+    formats = [
+        (source / name).read_bytes()
+        for name in ("tasks/model_folder.py", "tasks/model_card.py", "trace/schema/trace.py")
+    ]
     key = hashlib.sha256(repr((VERSION, RECIPES, INPUTS, TRACE_OPTIONS, formats)).encode()).hexdigest()[:12]
     folder = FOLDER / key
     folder.parent.mkdir(parents=True, exist_ok=True)

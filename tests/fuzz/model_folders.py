@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import struct
@@ -52,6 +53,8 @@ def model_case(corpus: Corpus, rng: Random) -> Case:
     for _ in range(rng.choice((1, 1, 1, 2))):
         name = rng.choice(sorted(files))
         files[name] = mutate_file(name, files[name], rng)
+    if rng.random() < 0.9:
+        files = write_hashes(files)
     if rng.random() < 0.03:
         del files[rng.choice(sorted(files))]
     if rng.random() < 0.03:
@@ -66,6 +69,16 @@ def model_case(corpus: Corpus, rng: Random) -> Case:
     folders = {"m": model} if rng.random() < 0.85 else {}
     stdin = LINE if TASKS[model] != "caption" else b""
     return Case("model", argv, content, stdin, outputs, folders, private=True)
+
+
+def write_hashes(files: dict[str, bytes]) -> dict[str, bytes]:
+    """Return the files with a card that has the hashes of the others, as a stranger would write it."""
+    try:
+        card = json.loads(files["model.json"])
+        hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items() if name in card["files"]}
+        return {**files, "model.json": json.dumps({**card, "files": hashes}).encode("utf-8")}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return files  # a card without hashes, or one that was changed itself
 
 
 def _command(task: str, rng: Random) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -9,7 +9,7 @@ import torch
 
 from heedful.data.tokenizer import PAD
 from heedful.errors import ShapeError
-from heedful.layers.embedding import Positions, sinusoids, token_embedding, token_windows
+from heedful.layers.embedding import MAX_ROWS, Positions, sinusoids, token_embedding, token_windows
 
 
 @pytest.mark.parametrize("width", [4, 5])
@@ -53,3 +53,10 @@ def test_embeddings_have_about_unit_length_and_padding_is_zero() -> None:
 def test_windows_slide_over_the_tokens_before() -> None:
     windows = token_windows(torch.tensor([[7, 8, 9]]), torch.tensor([[1, 2, 3]]))
     assert windows.tolist() == [[[2, 3, 7], [3, 7, 8], [7, 8, 9]]]
+
+
+def test_sinusoids_take_no_memory_for_positions_that_are_not_used() -> None:
+    positions = Positions("sinusoidal", 2, 1_000_000)
+    assert len(positions.get_buffer("rows")) == MAX_ROWS
+    end = torch.zeros(1, MAX_ROWS + 3, 2)
+    torch.testing.assert_close(positions(end)[0], sinusoids(MAX_ROWS + 3, 2))

@@ -12,7 +12,7 @@ from command_line import complaint, heedful, refused
 from heedful.errors import ModelError
 from heedful.tasks import bundled
 from heedful.tasks.bundled import bundled_models, find_models
-from heedful.tasks.model_folder import read_card
+from heedful.tasks.model_card import read_card
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -16,10 +17,12 @@ from PIL import Image
 
 import heedful
 import toy_backbones
+from changed_models import forget_hashes, write_hashes
 from command_line import complaint, here
 from heedful.attention import NO_HOOKS
 from heedful.config.presets import CAPTIONERS
 from heedful.data.batch import Regions, TextBatch
+from heedful.data.images.efficientnet import EfficientNetLite
 from heedful.errors import ArgumentError
 from heedful.tasks.caption.assets import all_regions
 from heedful.tasks.caption.data import open_items
@@ -230,11 +233,66 @@ def test_commands_for_text_refuse_a_captioner(model: Path, command: str) -> None
 def test_another_backbone_is_refused(model: Path, image: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(model, tmp_path / "model"))
     fields = json.loads((copy / "backbone.json").read_text())
+    forget_hashes(copy)
     (copy / "backbone.json").write_text(json.dumps({**fields, "fingerprint": "other"}))
     error = complaint("caption", image, "-m", copy)
     assert "was trained with other weights, or another version, of toy-patches" in error
-    (copy / "backbone.json").write_text("{}")
-    assert "backbone.json: damaged" in complaint("caption", image, "-m", copy)
+    wrong = [
+        ("width", 3e8),
+        ("width", 300_000_000),
+        ("grid", [0, 7]),
+        ("grid", [7]),
+        ("grid", None),
+        ("fingerprint", 1),
+    ]
+    contents: list[Any] = [{}, [], *({**fields, key: value} for key, value in wrong)]
+    for content in contents:
+        (copy / "backbone.json").write_text(json.dumps(content))
+        assert "backbone.json: damaged: not the description" in complaint("caption", image, "-m", copy)
+    (copy / "backbone.json").write_text(json.dumps({**fields, "width": 60_000}))
+    assert "size mismatch for" in complaint("caption", image, "-m", copy)
+
+
+def test_a_strangers_captioner_runs_no_code(
+    model: Path, image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name in a model folder is not imported, and a file outside it is not opened."""
+    copy = Path(shutil.copytree(model, tmp_path / "model"))
+    (tmp_path / "stranger.py").write_text("import pathlib\npathlib.Path('ran').touch()\nclass Net: ...\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    text = (copy / "recipe.toml").read_text()
+    commands = (("caption", image), ("evaluate",), ("trace", image, "-o", tmp_path / "t.json"))
+    for setting, message in (
+        ('backbone = "stranger:Net"', "stranger:Net: no such backbone"),
+        ('backbone = "stranger:Net"\ntune_backbone = true', "stranger:Net: no such backbone"),
+        ('backbone = "timm:resnet18"', "the model folder has no backbone.pth, the weights of backbone timm:resnet18"),
+        (
+            f'backbone = "efficientnet-lite0"\nweights = "{tmp_path}/outside.pth"',
+            "the model folder has no backbone.pth, the weights of backbone efficientnet-lite0",
+        ),
+    ):
+        changed = re.sub(r"(?m)^(weights|tune_backbone) = .*\n", "", text)
+        (copy / "recipe.toml").write_text(changed.replace('backbone = "toy-patches"', setting))
+        write_hashes(copy)
+        for command in commands:
+            assert message in complaint(*command, "-m", copy)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_file_of_backbone_weights_is_stored_in_the_model_folder(image: Path, tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    torch.save(EfficientNetLite(0).state_dict(), tmp_path / "w.pth")
+    recipe = toy_backbones.caption_recipe(n_images=6).replace(
+        '"toy-patches"', '"efficientnet-lite0"\nweights = "w.pth"\nsize = 32'
+    )
+    (tmp_path / "r.toml").write_text(recipe)
+    assert here("train", tmp_path / "r.toml", "--out", tmp_path / "m").returncode == 0
+    (tmp_path / "w.pth").unlink()
+    done = here("caption", image, "-m", tmp_path / "m")
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "m" / "backbone.pth").write_bytes(b"x")
+    assert "backbone.pth: damaged: its SHA-256 differs" in complaint("caption", image, "-m", tmp_path / "m")
 
 
 def test_files_of_format_1_have_other_names(model: Path, image: Path, tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from heedful.config import DecodingOptions
 from heedful.data.lines import read_lines, require_file
 from heedful.decoding import Hypothesis
 from heedful.errors import DataError
-from heedful.tasks.model_folder import check_task, read_card
+from heedful.tasks.model_card import read_card
+from heedful.tasks.model_folder import check_task
 from heedful.tasks.seq2seq.evaluate import evaluation_pairs
 from heedful.tasks.seq2seq.predict import Predictor, load_predictor
 

@@ -20,7 +20,7 @@ from heedful.analysis.variants import Budget, expand_variants
 from heedful.config import load_recipe
 from heedful.errors import ConfigError, DataError, ModelError, Problem, TrainingError
 from heedful.tasks.base import EvaluationRequest, EvaluationResult, Variant
-from heedful.tasks.model_folder import read_card
+from heedful.tasks.model_card import read_card
 from heedful.tasks.registry import get_task
 from heedful.training.metrics_log import METRICS_FILE
 

@@ -61,7 +61,7 @@ def evaluate(
     from heedful.decoding import StopCondition
     from heedful.tasks.base import EvaluationRequest
     from heedful.tasks.bundled import find_models
-    from heedful.tasks.model_folder import read_card
+    from heedful.tasks.model_card import read_card
     from heedful.tasks.registry import get_task
 
     folders = find_models(model or [], "translate")

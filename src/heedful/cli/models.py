@@ -14,7 +14,7 @@ def list_models(
 ) -> None:
     """List the bundled models: task, test metrics, size and license."""
     from heedful.tasks.bundled import bundled_models
-    from heedful.tasks.model_folder import read_card
+    from heedful.tasks.model_card import read_card
 
     cards = {name: {**read_card(folder), "bytes": _size(folder)} for name, folder in bundled_models().items()}
     if json:

@@ -136,7 +136,7 @@ def _check_merges(merges: Any, names: set[str]) -> None:
         raise ValueError("its merges are not a list")
     for merge in merges:
         pair = merge.split(" ") if isinstance(merge, str) else merge  # older versions of the library wrote "a b"
-        if not (isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) and part for part in pair)):
+        if type(pair) is not list or len(pair) != 2 or type(pair[0]) is not str or type(pair[1]) is not str:
             raise ValueError("a merge is not a pair of subwords")
-        if not {*pair, "".join(pair)} <= names:
+        if pair[0] not in names or pair[1] not in names or pair[0] + pair[1] not in names:
             raise ValueError("a merge has a subword that is not in the vocabulary")

@@ -6,7 +6,6 @@ task is a package with a class that implements `Task`, and a line in `tasks/regi
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,15 +14,15 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from torch import nn
 
 from heedful.config import DecodingOptions, ModelConfig, Recipe
+from heedful.data.asset_files import asset_file
 from heedful.decoding import NEVER, StopCondition
 from heedful.errors import DataError
 from heedful.metrics import Comparison, Metric
+from heedful.tasks.model_card import WEIGHTS, hash_file
 from heedful.tasks.probes import MeasureAdapter
 from heedful.trace.replay import Parameters, Replay
 from heedful.trace.schema import Edit, Gold, ModelInfo, Trace, TraceDetail
 from heedful.training.types import Callbacks, Trainable
-
-WEIGHTS = "model.safetensors"
 
 
 class Assets(Protocol):
@@ -49,7 +48,7 @@ class LoadedModel(NamedTuple, Generic[AssetsT, ModelT]):
 
     def sha256(self) -> str:
         """Return the hash of the weights file."""
-        return hash_weights(self.path)
+        return hash_file(asset_file(self.path, WEIGHTS))
 
     def describe(self) -> ModelInfo:
         """Return the model's entry in a trace."""
@@ -63,9 +62,11 @@ class LoadedModel(NamedTuple, Generic[AssetsT, ModelT]):
         )
 
 
-def hash_weights(folder: Path) -> str:
-    """Return the SHA-256 of a folder's weights file."""
-    return hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
+class SelfTest(NamedTuple):
+    """How a task tests a stored model: a fixed input for its card, and a few numbers that the model makes of it."""
+
+    make_input: Callable[[Any], Any]  # from the assets; a JSON value
+    outputs: Callable[[Any, Any, Any], Sequence[float]]  # from the model, the assets and the input
 
 
 def all_files(task: Task) -> tuple[str, ...]:
@@ -158,9 +159,12 @@ UNIFORM_WEIGHTS = Variant("baseline: uniform weights", ("model.attention.placeme
 
 
 class Task(Protocol):
-    """The interface of a task: everything that differs between translating, captioning, classifying and so on."""
+    """The interface of a task: everything that differs between translating, captioning, classifying and so on.
 
-    files: tuple[str, ...]  # the assets' files in a model folder; `optional_files` may name others
+    A task may also have `optional_files`, names of files that only some models have, and a `self_test`.
+    """
+
+    files: tuple[str, ...]  # the assets' files in a model folder
     adapter: MeasureAdapter
     replay_class: Callable[[Trace, Parameters], Replay]
     api_class: Callable[[Any], Any]  # a subclass of `tasks.api.Model`

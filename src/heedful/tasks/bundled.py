@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from heedful.errors import ModelError, nearest
-from heedful.tasks.model_folder import is_finished, read_card
+from heedful.tasks.model_card import is_finished, read_card
 
 BUNDLED_FOLDER = Path(__file__).parent.parent / "bundled"  # one folder per model
 

@@ -1,11 +1,16 @@
-"""A model is a folder: recipe, weights, assets and a card. Loading one runs no code from it."""
+"""A model is a folder: recipe, weights, assets and a card.
+
+A folder may be a stranger's. Loading it runs no code from it, opens no file outside it (the data that its recipe names
+is read only by commands that evaluate on it), and compares the sizes that its recipe asks for with the header of the
+weights before it takes memory for them.
+"""
 
 from __future__ import annotations
 
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,29 +18,29 @@ import safetensors
 import torch
 from safetensors.torch import load_file
 from safetensors.torch import save_model as save_model_weights
-from torch import Tensor
+from torch import Tensor, nn
 
 from heedful.atomic_write import sync_file
 from heedful.config import Recipe, load_recipe, recipe_toml
 from heedful.data.asset_files import asset_file
 from heedful.errors import ConfigError, ModelError
 from heedful.models.migrate import migrate_weights
-from heedful.tasks.base import WEIGHTS, Assets, LoadedModel, hash_weights
+from heedful.tasks.base import Assets, LoadedModel, Task
+from heedful.tasks.model_card import CARD, FORMAT, REPAIR_HINT, WEIGHTS, check_files, hash_files, read_card
 from heedful.tasks.registry import get_task
-from heedful.training.checkpoint_store import has_checkpoint
+from heedful.tasks.self_test import make_self_test
 
-FORMAT = 2  # format 1 is read through config/migrate.py, models/migrate.py, data/asset_files.py and CARD_KEYS
-RECIPE, CARD = "recipe.toml", "model.json"
+RECIPE = "recipe.toml"
 DRAFTS = ".model.*.tmp"  # folders in which a model is written before its files are renamed
-CARD_KEYS = {"figures": "metrics", "ended": "stopped_by", "licence": "license"}  # format 1 -> format 2
-REPAIR_HINT = "copy the folder again, or train the model again"
+MAX_HEADER_BYTES = 10_000_000  # of the weights; a model of a thousand tensors has 100 kB
+MAX_LISTED = 3  # weights that an error names
 
 
 def save_model(
     folder: Path,
     recipe: Recipe,
     assets: Assets,
-    model: torch.nn.Module,
+    model: nn.Module,
     metrics: Mapping[str, float],
     reason: str = "",
 ) -> None:
@@ -60,7 +65,7 @@ def _write_files(
     draft: Path,
     recipe: Recipe,
     assets: Assets,
-    model: torch.nn.Module,
+    model: nn.Module,
     metrics: Mapping[str, float],
     reason: str,
 ) -> None:
@@ -75,97 +80,104 @@ def _write_files(
         "vocabulary": assets.sizes(),
         "metrics": dict(metrics),
         "stopped_by": reason,
-        "sha256": hash_weights(draft),
+        "files": hash_files(draft),
+        "self_test": make_self_test(recipe, assets, model),
     }
+    card = {key: value for key, value in card.items() if value is not None}
     (draft / CARD).write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
-
-
-def is_finished(folder: Path) -> bool:
-    """Return whether a folder holds a finished model."""
-    return (folder / CARD).is_file()
-
-
-def read_card(folder: Path) -> dict[str, Any]:
-    """Return the content of `model.json`; raise ModelError if it is damaged or of a newer format."""
-    if not folder.is_dir():
-        reason = "is a file; a model is a folder" if folder.is_file() else "no such model folder"
-        raise ModelError(f"{folder}: {reason}")
-    path = folder / CARD
-    if not path.is_file():
-        hint = "; training is not finished; resume it with heedful train" if has_checkpoint(folder) else ""
-        raise ModelError(f"{folder}: not a finished model: {CARD} is missing{hint}")
-    try:
-        card = json.loads(path.read_text(encoding="utf-8"))
-        version = card["format"]
-    except (ValueError, KeyError, TypeError):
-        raise ModelError(f"{path}: damaged: not a model card; {REPAIR_HINT}") from None
-    if version not in (1, FORMAT):
-        newer = isinstance(version, int) and version > FORMAT
-        hint = "update heedful" if newer else REPAIR_HINT
-        raise ModelError(f"{path}: format {version!r}, but this version of heedful reads formats 1 to {FORMAT}; {hint}")
-    return migrate_card(card) if version == 1 else dict(card)
-
-
-def migrate_card(card: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a card of format 1 with the keys of format 2; its exact match was a fraction, and becomes a percentage.
-
-    >>> migrate_card({"format": 1, "figures": {"exact": 0.25, "bleu": 40.5}})
-    {'format': 1, 'metrics': {'exact': 25.0, 'bleu': 40.5}}
-    """
-    migrated = {CARD_KEYS.get(key, key): value for key, value in card.items()}
-    metrics = migrated.get("metrics", {})
-    if "exact" in metrics:
-        migrated["metrics"] = {**metrics, "exact": 100 * metrics["exact"]}
-    return migrated
 
 
 def load_model(folder: Path) -> LoadedModel[Any, Any]:
     """Load a model folder; errors name the missing or damaged file."""
     card = read_card(folder)
-    _require(folder, RECIPE)
+    _require(folder, RECIPE, WEIGHTS)
+    check_files(folder, card)
     try:
         recipe = load_recipe(folder / RECIPE).recipe
     except ConfigError as error:
         raise ModelError(f"{folder}: this version of heedful cannot use its recipe:\n{error}") from None
     task = get_task(recipe.task.kind)
-    _require(folder, WEIGHTS, *task.files)
+    _require(folder, *task.files)
     try:
         assets = task.load_assets(folder)
     except ModelError as error:
         raise ModelError(f"{error}; {REPAIR_HINT}") from None
-    model = task.build(recipe, assets)
     try:
+        _check_shapes(task, recipe, assets, folder)
+        model = task.build(recipe, assets)
         load_weights(model, folder)
-    except (safetensors.SafetensorError, RuntimeError) as error:
+    except (safetensors.SafetensorError, RuntimeError, ValueError, OverflowError) as error:
         lines = str(error).splitlines()  # torch's first line only announces the others
-        reason = next((line.strip() for line in lines if not line.endswith(":")), lines[0])
+        reason = next((line.strip() for line in lines if not line.endswith(":")), "".join(lines[:1]))
         raise ModelError(
             f"{folder / WEIGHTS}: damaged, or does not match its recipe: {reason}; {REPAIR_HINT}"
         ) from None
-    if card.get("sha256") not in (None, hash_weights(folder)):
-        raise ModelError(
-            f"{folder / WEIGHTS}: damaged: its SHA-256 differs from the card's; {REPAIR_HINT}"
-            f' (changed on purpose? remove "sha256" from {CARD})'
-        )
     model.eval()
     return LoadedModel(folder.name, recipe, assets, model, card, folder)
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:
     """Return the weights of a model folder under their names in format 2."""
-    weights = load_file(folder / WEIGHTS)
+    weights = load_file(asset_file(folder, WEIGHTS))
     return migrate_weights(weights) if read_card(folder)["format"] == 1 else weights
 
 
-def load_weights(model: torch.nn.Module, folder: Path) -> None:
-    """Load the weights of a model folder; of names that share one tensor the file holds only one."""
-    weights = read_weights(folder)
-    missing, unexpected = model.load_state_dict(weights, strict=False)
+def read_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the weights of a model folder, from the header of the file."""
+    path = asset_file(folder, WEIGHTS)
+    with path.open("rb") as file:
+        if int.from_bytes(file.read(8), "little") > MAX_HEADER_BYTES:
+            raise ValueError(f"its header is longer than {MAX_HEADER_BYTES:,} bytes")
+    with safetensors.safe_open(path, "pt") as opened:
+        shapes = {name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()}  # noqa: SIM118
+    return migrate_weights(shapes) if read_card(folder)["format"] == 1 else shapes
+
+
+def _check_shapes(task: Task, recipe: Recipe, assets: Any, folder: Path) -> None:
+    """Raise RuntimeError if the file has other weights than a model of this recipe, before any memory is taken."""
+    shapes = read_shapes(folder)
+    try:
+        with torch.device("meta"):
+            model = task.build(recipe, assets)
+    except NotImplementedError:  # a registered task whose model needs real numbers to be built
+        return
     tensors = model.state_dict(keep_vars=True)
-    loaded = {id(tensor) for name, tensor in tensors.items() if name in weights}
-    missing = [name for name in missing if id(tensors[name]) not in loaded]
+    for name, shape in shapes.items():
+        if name in tensors and tensors[name].shape != shape:
+            expected = tuple(tensors[name].shape)
+            raise RuntimeError(f"size mismatch for {name}: {shape} in the file, {expected} by the recipe")
+    _check_names(tensors, shapes)
+
+
+def _check_names(tensors: Mapping[str, Tensor], names: Collection[str]) -> None:
+    """Raise RuntimeError if the names in a file are not a model's; of names that share one tensor, one is enough."""
+    there = {id(tensor) for name, tensor in tensors.items() if name in names}
+    missing = [name for name, tensor in tensors.items() if id(tensor) not in there]
+    unexpected = [name for name in names if name not in tensors]
     if missing or unexpected:
-        raise RuntimeError(f"missing weights: {missing or 'none'}, unexpected weights: {unexpected or 'none'}")
+        raise RuntimeError(f"missing weights: {_shorten(missing)}; unexpected weights: {_shorten(unexpected)}")
+
+
+def _shorten(names: Sequence[str]) -> str:
+    return ", ".join([*names[:MAX_LISTED], *(["..."] if names[MAX_LISTED:] else [])]) or "none"
+
+
+def load_weights(model: nn.Module, folder: Path) -> None:
+    """Load the weights of a model folder; raise RuntimeError if they are not the model's, or not finite."""
+    undefined = {name for name, tensor in model.named_buffers() if not _is_finite(tensor)}  # until it is trained
+    weights = read_weights(folder)
+    model.load_state_dict(weights, strict=False)
+    tensors = model.state_dict(keep_vars=True)
+    _check_names(tensors, weights)
+    for name in weights:
+        if name not in undefined and not _is_finite(tensors[name]):
+            raise RuntimeError(f"{name} contains numbers that are not finite")
+
+
+def _is_finite(tensor: Tensor) -> bool:
+    """Return whether all numbers are finite; a sum is finite only then, unless finite numbers are too large for it."""
+    tensor = tensor.detach()
+    return not tensor.is_floating_point() or bool(tensor.sum().isfinite()) or bool(tensor.isfinite().all())
 
 
 def load_model_for(folder: Path, task: str) -> LoadedModel[Any, Any]:

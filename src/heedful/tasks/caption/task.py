@@ -35,6 +35,7 @@ from heedful.tasks.caption.data import (
 from heedful.tasks.caption.evaluate import evaluate_models
 from heedful.tasks.caption.measure import ADAPTER
 from heedful.tasks.caption.reward import RewardTraining
+from heedful.tasks.caption.self_test import SELF_TEST
 from heedful.tasks.caption.trace import trace_image
 from heedful.tasks.caption.training import CaptionTraining, train_caption_tokenizer
 from heedful.tasks.caption.tuned_backbone import MODULE, OnTheFlyFeatures, TunedBackbone, check_tunable
@@ -52,6 +53,7 @@ class CaptioningTask:
     files = (TOKENIZER, BACKBONE)
     optional_files = (BACKBONE_WEIGHTS,)
     adapter = ADAPTER
+    self_test = SELF_TEST
     replay_class = GenerationReplay
     api_class = api.Captioner
 

@@ -26,6 +26,7 @@ from heedful.tasks.classify.evaluate import evaluate_models
 from heedful.tasks.classify.init_from import make_initializer
 from heedful.tasks.classify.measure import ADAPTER
 from heedful.tasks.classify.replay import ClassifierReplay
+from heedful.tasks.classify.self_test import SELF_TEST
 from heedful.tasks.classify.trace import trace_text
 from heedful.tasks.classify.training import ClassificationTraining, corpus_teacher_probs, filter_known_labels
 from heedful.tasks.splits import has_test_pairs, open_splits
@@ -40,6 +41,7 @@ class ClassificationTask:
 
     files = (TOKENIZER, LABELS)
     adapter = ADAPTER
+    self_test = SELF_TEST
     replay_class = ClassifierReplay
     api_class = api.Classifier
 

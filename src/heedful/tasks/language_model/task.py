@@ -27,6 +27,7 @@ from heedful.tasks.language_model.data import max_line_tokens, protocol_name
 from heedful.tasks.language_model.evaluate import evaluate_models
 from heedful.tasks.language_model.measure import ADAPTER
 from heedful.tasks.language_model.replay import LanguageModelReplay
+from heedful.tasks.language_model.self_test import SELF_TEST
 from heedful.tasks.language_model.trace import trace_text
 from heedful.tasks.language_model.training import LanguageModelTraining
 from heedful.trace.schema import Trace
@@ -38,6 +39,7 @@ class LanguageModelTask:
 
     files = (TOKENIZER,)
     adapter = ADAPTER
+    self_test = SELF_TEST
     replay_class = LanguageModelReplay
     api_class = api.LanguageModel
 

@@ -27,6 +27,7 @@ from heedful.tasks.recommend.evaluate import evaluate_models
 from heedful.tasks.recommend.init_from import copy_item_embeddings
 from heedful.tasks.recommend.measure import ADAPTER
 from heedful.tasks.recommend.replay import RecommenderReplay
+from heedful.tasks.recommend.self_test import SELF_TEST
 from heedful.tasks.recommend.trace import trace_recommendation
 from heedful.tasks.recommend.training import RecommendationTraining
 from heedful.trace.schema import Trace
@@ -38,6 +39,7 @@ class RecommendationTask:
 
     files = (FILE_NAME,)
     adapter = ADAPTER
+    self_test = SELF_TEST
     replay_class = RecommenderReplay
     api_class = api.Recommender
 

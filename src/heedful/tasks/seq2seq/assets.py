@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -31,7 +32,10 @@ class Seq2SeqAssets(NamedTuple):
     @classmethod
     def load(cls, folder: Path) -> Seq2SeqAssets:
         """Read what `save` wrote."""
-        return cls(*(Tokenizer.load(asset_file(folder, f"{side}.tokenizer.json")) for side in cls._fields))
+        source, target = (asset_file(folder, f"{side}.tokenizer.json") for side in cls._fields)
+        tokenizer = Tokenizer.load(source)
+        shared = filecmp.cmp(source, target, shallow=False)  # one vocabulary for both sides is read once
+        return cls(tokenizer, tokenizer if shared else Tokenizer.load(target))
 
     @classmethod
     def train(cls, pairs: Split, recipe: Recipe) -> Seq2SeqAssets:

@@ -16,6 +16,7 @@ from heedful.tasks.seq2seq.api import TextGenerator
 from heedful.tasks.seq2seq.assets import LoadedSeq2Seq, Seq2SeqAssets
 from heedful.tasks.seq2seq.evaluate import evaluate_models
 from heedful.tasks.seq2seq.measure import ADAPTER
+from heedful.tasks.seq2seq.self_test import SELF_TEST
 from heedful.tasks.seq2seq.trace import trace_line
 from heedful.tasks.seq2seq.training import Seq2SeqTraining
 from heedful.tasks.splits import has_test_pairs, open_splits
@@ -28,6 +29,7 @@ class Seq2SeqTask:
 
     files = tuple(f"{side}.tokenizer.json" for side in Seq2SeqAssets._fields)
     adapter = ADAPTER
+    self_test = SELF_TEST
     replay_class = GenerationReplay
     api_class = TextGenerator
 
