@@ -281,7 +281,7 @@ def test_a_model_twice_is_the_model_and_two_models_are_their_mean(options: Decod
 def test_a_wide_beam_makes_batches_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
 
-    def fake_search(_model: object, batch: list[int], *_more: object) -> Any:
+    def fake_search(_model: object, batch: list[int], *_more: object, **_options: object) -> Any:
         sizes.append(len(batch))
         return SimpleNamespace(hypotheses=[[]] * len(batch))
 
