@@ -84,17 +84,27 @@ class PluginError(HeedfulError):
     """A name that is not registered, or a plugin that cannot be loaded."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the hint that follows "no such ...": the closest known name, if one is close, then all names.
+MAX_LISTED = 60  # names that a hint lists; every table of the package has fewer
+MAX_COMPARED = 5_000  # names that are compared with the mistyped one
+
+
+def nearest(name: str, known: Iterable[str], limit: int = MAX_LISTED) -> str:
+    """Return the hint that follows "no such ...": the closest known name, if one is close, then the known names.
+
+    Of more than `limit` names only the first ones are listed.
 
     >>> nearest("aditive", ["additive", "dot"])
     'did you mean "additive"? known: additive, dot'
     >>> nearest("zzz", ["additive", "dot"])
     'known: additive, dot'
+    >>> nearest("zzz", map(str, range(300)), limit=3)
+    'known: 0, 1, 2 and 297 more'
     """
     names = list(known)
-    close = difflib.get_close_matches(name.lower(), [n.lower() for n in names], n=1, cutoff=0.6)
+    compared = names[:MAX_COMPARED]
+    close = difflib.get_close_matches(name.lower(), [n.lower() for n in compared], n=1, cutoff=0.6)
     lead = ""
     if close:
-        lead = f'did you mean "{next(n for n in names if n.lower() == close[0])}"? '
-    return f"{lead}known: {', '.join(names)}"
+        lead = f'did you mean "{next(n for n in compared if n.lower() == close[0])}"? '
+    more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
+    return f"{lead}known: {', '.join(names[:limit])}{more}"

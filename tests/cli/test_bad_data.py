@@ -44,10 +44,13 @@ def test_an_unreadable_recipe_is_refused(tmp_path: Path, name: str, content: byt
 BAD_DATA: dict[str, tuple[dict[str, bytes], str]] = {
     "missing": ({"none.tsv": b""}, r'none.tsv does not exist; did you mean "good.tsv"?'),
     "folder": ({".": b""}, "is a folder; expected a data file"),
-    "columns": ({"a.tsv": b"a\tb\nonly\n"}, "a.tsv, line 2: expected source, tab, target; found 1 column(s)"),
+    "columns": (
+        {"a.tsv": b"a\tb\nonly\n"},
+        "a.tsv, line 2: expected at least 2 columns separated by a tab; found 1 column(s)",
+    ),
     "field": (
-        {"a.jsonl": b'{"source": "a", "tgt": "b"}\n'},
-        'line 1: no field "target"; the fields are: source, tgt',
+        {"a.jsonl": b'{"source": "a", "trg": "b", "id": 1}\n'},
+        "set data.columns to the names or numbers of the columns of source and target; its columns are: source, trg",
     ),
     "empty": ({"a.tsv": b""}, "a.tsv: contains no pairs"),
     "blank": ({"a.tsv": b"\n \n\n"}, "a.tsv, line 1: blank"),
@@ -85,7 +88,7 @@ def test_bad_evaluation_data_is_refused(corpus: Path, trained: Path, what: str) 
 
 def test_bad_options_of_evaluate_are_refused_before_any_work(corpus: Path, trained: Path) -> None:
     three: list[str | Path] = ["--data", corpus / "good.tsv"] * 3
-    assert "--data: expected one TSV or JSONL file, or a source and a target file, got 3" in complaint(
+    assert "--data: expected one table (CSV, TSV, JSON, Parquet), or a source and a target file, got 3" in complaint(
         "evaluate", "-m", trained, *three
     )
     assert 'names no "tset" data; did you mean "test"?' in complaint("evaluate", "-m", trained, "--split", "tset")

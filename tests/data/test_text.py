@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from heedful.config import DataConfig
+from heedful.data.line_file import LineFile, open_lines
 from heedful.data.text import (
     EncodedText,
-    LineFile,
     WindowBatches,
     encode_text,
-    open_lines,
     sentence_batch,
     sequential_windows,
 )

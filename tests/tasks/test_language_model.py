@@ -13,7 +13,8 @@ import torch
 
 import heedful
 from command_line import complaint, here
-from heedful.data.text import encode_text, open_lines
+from heedful.data.line_file import open_lines
+from heedful.data.text import encode_text
 from heedful.data.tokenizer import END, START
 from heedful.errors import DecodingError
 from heedful.tasks.language_model.assets import LoadedLanguageModel

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from heedful.section import Count, Fraction, Positions, Section
-from heedful.tasks.caption.config import ImagesConfig, check_images
+from heedful.section import Columns, Count, Fraction, Positions, Section, Texts
+from heedful.tasks.caption.config import ImagesConfig, image_problems
 from heedful.tasks.language_model.config import ReadingConfig
-from heedful.tasks.recommend.config import RatingsConfig, check_ratings
+from heedful.tasks.recommend.config import RatingsConfig, ratings_problems
 
-Files = Annotated[tuple[str, ...], Field(strict=False, max_length=2)]
+Files = Annotated[Texts, Field(max_length=2)]
+MAX_COLUMNS = 3  # user, item and time
 
 
 class WorldConfig(Section):
@@ -46,30 +48,32 @@ class WorldConfig(Section):
 
 
 class DataConfig(Section):
-    """A generated world, or files: one TSV or JSONL file, or two parallel files; all may be gzipped."""
+    """A generated world, or files: one table (CSV, TSV, JSONL, JSON, Parquet), or two parallel text files."""
 
     world: WorldConfig | None = Field(None, description="a generated world instead of files")
     images: ImagesConfig | None = Field(None, description="caption: train, valid, test list image names")
     ratings: RatingsConfig | None = Field(None, description="recommend: format of the files")
     lm: ReadingConfig | None = Field(None, description="read: train, valid, test are plain text")
-    train: Files = Field((), description="training data: one TSV or JSONL file, or a source and a target file")
+    train: Files = Field(
+        (), description="training data: one table (CSV, TSV, JSONL, JSON, Parquet), or a source and a target file"
+    )
     valid: Files = Field((), description="validation data, like train")
     test: Files = Field((), description="test data, like train")
     extra_train: Files = Field((), description="extra training files, excluded from the splits")
-    columns: Annotated[tuple[Count, Count], Field(strict=False)] = Field(
-        (1, 2), description="TSV: columns of source and target, counted from 1"
+    columns: Columns = Field(
+        (),
+        description="names or numbers, counted from 1, of source and target; text and label; user, item and time; image"
+        " and caption; nested JSON: translation.en; empty: found by their names, else the first ones",
     )
-    fields: Annotated[tuple[str, str], Field(strict=False)] = Field(
-        ("source", "target"), description="JSONL: fields of source and target"
-    )
-    where: Annotated[tuple[str, ...], Field(strict=False)] = Field(
-        (), description='TSV, JSONL: keep only rows with these values, e.g. ["1=vie"] or ["lang=vie"]'
-    )
+    header: Literal["auto", "yes", "no"] = Field("auto", description="CSV, TSV: the first line names the columns")
+    separator: str = Field("", max_length=10, description="CSV, TSV: column separator; empty: found by itself")
+    where: Texts = Field((), description='tables: keep only rows with these values, e.g. ["1=vie"] or ["lang=vie"]')
     split_valid: Fraction = Field(0.0, description="fraction of train used for validation, chosen by hash")
     split_test: Fraction = Field(0.0, description="fraction of train used for testing, chosen by hash")
     split_by: Literal["source", "target"] = Field(
         "source", description="side that is hashed; equal texts of that side stay in one split"
     )
+    split_seed: int = Field(0, ge=0, lt=2**31, description="another seed chooses other rows for the splits")
     on_error: Literal["error", "skip"] = Field("error", description="what to do with a malformed line")
     max_source: Positions = Field(500, description="maximum source length, in tokens")
     max_target: Positions = Field(500, description="maximum target length, in tokens")
@@ -81,28 +85,37 @@ class DataConfig(Section):
 
     @model_validator(mode="after")
     def _check_sources(self) -> Self:
+        problems = [*self._source_problems(), *self._split_problems()]
+        if len(self.columns) > MAX_COLUMNS:
+            problems.append(f"columns: at most {MAX_COLUMNS} can be used, got {len(self.columns)}")
+        for text in self.where:
+            if not text.partition("=")[0].strip() or "=" not in text:
+                problems.append(f'where = ["{text}"]: expected "column=value"')
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    def _source_problems(self) -> Iterator[str]:
         if self.ratings is not None:
-            check_ratings(self, self.ratings)
+            yield from ratings_problems(self, self.ratings)
         elif self.images is not None:
-            check_images(self.world, self.images)
+            yield from image_problems(self.world, self.images)
         elif self.world is None and not (self.train and (self.valid or self.split_valid)):
-            raise ValueError("train, valid: name the files, or use a world (section [data.world])")
+            yield "train, valid: name the files, or use a world (section [data.world])"
         if self.world is not None and (self.train or self.valid or self.test):
-            raise ValueError("train, valid, test, world: use files or a world, not both")
+            yield "train, valid, test, world: use files or a world, not both"
         if self.extra_train and not self.train:
-            raise ValueError("extra_train: needs train")
+            yield "extra_train: needs train"
+
+    def _split_problems(self) -> Iterator[str]:
         for split, files, fraction in (
             ("valid", self.valid, self.split_valid),
             ("test", self.test, self.split_test),
         ):
             if fraction and (files or self.world is not None):
-                raise ValueError(f"split_{split} = {fraction}: there is {split} data already; remove one of them")
+                yield f"split_{split} = {fraction}: there is {split} data already; remove one of them"
         if self.split_valid + self.split_test >= 1:
-            raise ValueError("split_valid + split_test: must be less than 1, or no training data is left")
-        for text in self.where:
-            if not text.partition("=")[0].strip() or "=" not in text:
-                raise ValueError(f'where = ["{text}"]: expected "column=value"')
-        return self
+            yield "split_valid + split_test: must be less than 1, or no training data is left"
 
 
 class TokenizerConfig(Section):

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from heedful.config.choice import UNKNOWN
 from heedful.config.schema import Recipe
 from heedful.errors import Problem, nearest
+from heedful.optional import not_none
 
 Keys = tuple[str, ...]
 MAX_SHOWN = 200  # characters of a value
@@ -38,7 +39,13 @@ def explain_error(error: Any, path: str, override_texts: Mapping[Keys, str] | No
     """Return the problem that an error of pydantic stands for, in the recipe at `path` or in an override."""
     keys: Keys = tuple(str(part) for part in error["loc"])
     if error["type"] == "value_error":  # raised by our own validators, with a message for users
-        return Problem(path, ".".join(keys), str(error["ctx"]["error"]))
+        text = str(error["ctx"]["error"])
+        is_section = _section_class(keys) is not None
+        return (
+            Problem(path, ".".join(keys), text)
+            if is_section
+            else Problem(path, ".".join(keys[:-1]), f"{keys[-1]} = {text}")
+        )
     overrides = (override_texts or {}).items()
     override = next((text for name, text in overrides if keys[: len(name)] == name[: len(keys)]), None)
     source = path if override is None else f'override "{override}"'
@@ -53,7 +60,7 @@ def _describe(keys: Keys, error: Any) -> str:
         return f"{key}: is required"
     if error_type == "extra_forbidden":
         what = "section" if isinstance(value, dict) else "setting"
-        return f"{key}: no such {what}; {nearest(key, _section_class(keys[:-1]).model_fields)}"
+        return f"{key}: no such {what}; {nearest(key, not_none(_section_class(keys[:-1])).model_fields)}"
     if error_type == "literal_error":
         return f"{setting}: no such {key}; {nearest(str(value), _literal_values(keys))}"
     if error_type == UNKNOWN:
@@ -61,6 +68,8 @@ def _describe(keys: Keys, error: Any) -> str:
     if error_type in LIMITS:
         limit, words = LIMITS[error_type]
         return f"{setting}: must be {words} {error['ctx'][limit]}"
+    if error_type == "too_long":
+        return f"{setting}: at most {error['ctx']['max_length']} can be given"
     if error_type in EXPECTED:
         return f"{setting}: expected {EXPECTED[error_type]}"
     return f"{setting}: {error['msg'][0].lower()}{error['msg'][1:]}"
@@ -76,15 +85,18 @@ def _to_toml(value: Any) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 
-def _section_class(keys: Keys) -> type[BaseModel]:
-    """Return the pydantic class of the section at this path."""
+def _section_class(keys: Keys) -> type[BaseModel] | None:
+    """Return the pydantic class of the section at this path; None: it is the path of a setting."""
     section: type[BaseModel] = Recipe
     for key in keys:
         annotation = section.model_fields[key].annotation
         options = [annotation, *get_args(annotation)]
-        section = next(o for o in options if isinstance(o, type) and issubclass(o, BaseModel))
+        below = next((o for o in options if isinstance(o, type) and issubclass(o, BaseModel)), None)
+        if below is None:
+            return None
+        section = below
     return section
 
 
 def _literal_values(keys: Keys) -> list[str]:
-    return [str(name) for name in get_args(_section_class(keys[:-1]).model_fields[keys[-1]].annotation)]
+    return [str(name) for name in get_args(not_none(_section_class(keys[:-1])).model_fields[keys[-1]].annotation)]

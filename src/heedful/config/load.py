@@ -11,13 +11,14 @@ from pydantic import ValidationError
 
 from heedful.config.decoding import DecodingOptions
 from heedful.config.explain import explain_error
-from heedful.config.migrate import migrate_key, migrate_recipe, migrate_value
+from heedful.config.migrate import merge_columns, migrate_key, migrate_recipe, migrate_value
 from heedful.config.presets import PRESETS
 from heedful.config.schema import Recipe
 from heedful.errors import ConfigError, Problem, nearest
 
 Keys = tuple[str, ...]  # path of a setting, such as ("model", "encoder", "layers")
 MAX_BYTES = 1_000_000  # of a recipe; the largest of the package has 3 kB
+MAX_FILES_LISTED = 8  # of a folder, in an error
 MAX_DEPTH = 8  # of sections in sections; the schema has 3
 
 
@@ -26,27 +27,53 @@ class LoadedRecipe(NamedTuple):
 
     recipe: Recipe
     base: Path
-    origins: Mapping[Keys, str]  # "preset", "recipe" or "override"; settings without an origin have their default
+    origins: Mapping[
+        Keys, str
+    ]  # "preset", "recipe", "override" or "auto"; settings without an origin have their default
 
 
 def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> LoadedRecipe:
     """Load a recipe with `section.key=value` overrides; raise a `ConfigError` with all problems."""
     path = Path(path)
-    tree = migrate_recipe(_read_toml(path))
-    origins: dict[Keys, str] = dict.fromkeys(_setting_paths(tree), "recipe")
+    return resolve_recipe(_read_toml(path), str(path), path.parent, overrides)
+
+
+def resolve_recipe(
+    settings: Mapping[str, Any], source: str, base: Path, overrides: Sequence[str] = (), origin: str = "recipe"
+) -> LoadedRecipe:
+    """Return the recipe with these settings, as nested dicts, and the values of overrides and of the preset.
+
+    `source` names the settings in errors; `origin` is where they were set. Relative paths start at `base`.
+    """
+    tree = migrate_recipe(settings)
+    origins: dict[Keys, str] = dict.fromkeys(_setting_paths(tree), origin)
     problems: list[Problem] = []
     override_texts: dict[Keys, str] = {}  # what the user typed for each overridden key
     for text in overrides:
         _apply_override(text, tree, override_texts, problems)
     origins.update(dict.fromkeys(override_texts, "override"))
+    merge_columns(tree, origins)
     tree = _fill_from_preset(tree, origins)
     try:
         recipe = Recipe.model_validate(tree)
     except ValidationError as error:
-        problems += [explain_error(details, str(path), override_texts) for details in error.errors()]
+        problems += [explain_error(details, source, override_texts) for details in error.errors()]
     if problems:
         raise ConfigError(problems)
-    return LoadedRecipe(recipe, path.parent, origins)
+    return LoadedRecipe(recipe, base, origins)
+
+
+def parse_overrides(overrides: Sequence[str]) -> dict[str, Any]:
+    """Return `section.key=value` overrides as nested dicts; those that cannot be parsed are left out.
+
+    >>> parse_overrides(["data.valid=dev.csv", "model.encoder.hidden=64"])
+    {'data': {'valid': 'dev.csv'}, 'model': {'encoder': {'hidden': 64}}}
+    """
+    tree: dict[str, Any] = {}
+    for text in overrides:
+        _apply_override(text, tree, {}, [])
+    merge_columns(tree, {})
+    return tree
 
 
 def decoding_options(values: Mapping[str, Any], source: str = "the decoding options") -> DecodingOptions:
@@ -81,7 +108,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         folder = path.parent if path.parent.is_dir() else Path()
         recipes = sorted(p.name for p in folder.glob("*.toml"))
-        hint = f"; {nearest(path.name, recipes)}" if recipes else ""
+        hint = f"; {nearest(path.name, recipes, MAX_FILES_LISTED)}" if recipes else ""
         problem = f"there is no such file{hint}"
     except IsADirectoryError:
         problem = "this is a folder; a recipe is a TOML file"

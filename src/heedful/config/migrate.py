@@ -1,4 +1,4 @@
-"""Migrates recipes of format 1: tables of old keys and values with their names in format 2.
+"""Migrates old recipes: tables of keys and values of format 1, and column settings that became one.
 
 Recipes are migrated when they are loaded, so recipes and model folders of format 1 stay usable. No other module knows
 the old names.
@@ -26,9 +26,6 @@ KEYS: Mapping[str, Mapping[str, str]] = {  # new path of the section -> old key 
     },
     "data.lm": {
         "lead": "context",
-    },
-    "data.ratings": {
-        "time": "time_column",
     },
     "tokenizer": {
         "dropout": "bpe_dropout",
@@ -150,3 +147,50 @@ def migrate_recipe(tree: Mapping[str, Any], section: tuple[str, ...] = ()) -> di
         else:
             migrated[keys[-1]] = migrate_value(keys, value)
     return migrated
+
+
+OLD_COLUMNS = ([1, 2], ["source", "target"])  # what data.columns and data.fields were by default
+JSONL_NAMES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
+
+
+def merge_columns(tree: dict[str, Any], origins: dict[tuple[str, ...], str]) -> None:
+    """Replace the settings of columns that files of each kind once had by `data.columns`, `header` and `separator`.
+
+    `data.fields` applied to JSONL files and `data.columns` to all others; ratings had settings of their own. Each new
+    setting gets the origin of the old one. Old defaults, which old model folders store, become the new ones.
+
+    >>> tree = {"data": {"train": ["a.jsonl"], "columns": [1, 2], "fields": ["en", "vi"]}}
+    >>> merge_columns(tree, {})
+    >>> tree
+    {'data': {'train': ['a.jsonl'], 'columns': ['en', 'vi']}}
+    """
+    data = tree.get("data")
+    if not isinstance(data, dict):
+        return
+    if "fields" in data:
+        fields, origin = data.pop("fields"), origins.pop(("data", "fields"), "")
+        if _names_jsonl(data.get("train")):
+            data["columns"], origins["data", "columns"] = fields, origin
+        if data.get("columns") in OLD_COLUMNS:
+            del data["columns"]
+            origins.pop(("data", "columns"), None)
+    if isinstance(data.get("ratings"), dict):
+        _merge_ratings(data, origins)
+
+
+def _merge_ratings(data: dict[str, Any], origins: dict[tuple[str, ...], str]) -> None:
+    ratings = data["ratings"]
+    for old, new in (("time", "columns"), ("time_column", "columns"), ("header", "header"), ("separator", "separator")):
+        origin = origins.pop(("data", "ratings", old), "")
+        value = ratings.pop(old, None)
+        if not value:  # the old defaults: 0, false and ""
+            continue
+        if new == "columns":
+            columns = data.get("columns", [1, 2])
+            value = [*columns[:2], value] if isinstance(columns, list) else columns
+        data[new], origins["data", new] = "yes" if value is True else value, origin
+
+
+def _names_jsonl(files: Any) -> bool:
+    first = files[0] if isinstance(files, list) and files else files
+    return isinstance(first, str) and first.lower().endswith(JSONL_NAMES)

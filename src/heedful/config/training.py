@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from heedful.section import Count, Fraction, Section
+from heedful.section import Count, Fraction, Section, Texts
 from heedful.tasks.classify.config import BALANCED, parse_class_weight
 
 
@@ -63,10 +63,10 @@ class TrainingConfig(Section):
         "none", description="caption: reward of self-critical training on sampled captions (Rennie 2017)"
     )
     reward_samples: int = Field(5, ge=2, le=1_000, description="with reward: captions sampled per image")
-    class_weights: Annotated[tuple[str, ...], Field(strict=False)] = Field(
+    class_weights: Texts = Field(
         (), description='classify: loss weight of each label, e.g. ["neutral=3"]; or ["balanced"]'
     )
-    teachers: Annotated[tuple[str, ...], Field(strict=False)] = Field(
+    teachers: Texts = Field(
         (),
         description="classify: model folders of the teachers, whose mean probabilities are distilled (Hinton 2015)",
     )

@@ -1,10 +1,9 @@
-"""Image captions in five formats.
+"""Image captions in four formats.
 
 - Flickr8k tokens: `name.jpg#0<TAB>caption`, with files of image names for the splits;
 - Karpathy's JSON: `{"images": [{"filename", "split", "sentences": [{"raw"}]}]}`;
 - COCO's JSON: `{"images": [{"id", "file_name"}], "annotations": [{"image_id", "caption"}]}`;
-- TSV: `name<TAB>caption`, one caption per line;
-- JSONL: `{"image": name, "captions": [...]}` or `{"image": name, "caption": "..."}`.
+- tables (CSV, TSV, JSONL, JSON, Parquet): columns of image and caption, one caption or a list of captions per row.
 """
 
 from __future__ import annotations
@@ -15,7 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from heedful.data.lines import EXCERPT_LENGTH, read_lines, read_text
+from heedful.config import DataConfig
+from heedful.data.json_rows import JSON_SUFFIXES, MAX_JSON_BYTES
+from heedful.data.lines import EXCERPT_LENGTH, BadLine, read_lines, read_text
+from heedful.data.tables import Table
 from heedful.errors import DataError, nearest
 
 KARPATHY_SPLITS = {
@@ -26,7 +28,7 @@ KARPATHY_SPLITS = {
     "dev": "valid",
     "test": "test",
 }
-MAX_JSON_BYTES = 256_000_000  # of a JSON file, which is parsed as a whole; the largest of COCO have 150 MB
+MAX_NAMES_LISTED = 8  # images, in an error
 WORD = re.compile(r"'?\w+(?:[-'’]\w+)*")
 
 
@@ -42,6 +44,7 @@ class CaptionFile(NamedTuple):
 
     images: list[CaptionedImage]
     splits: dict[str, str]
+    note: str = ""  # for the log: the columns of a table
 
 
 def normalize_caption(caption: str) -> str:
@@ -53,14 +56,15 @@ def normalize_caption(caption: str) -> str:
     return " ".join(WORD.findall(caption.lower()))
 
 
-def read_captions(path: Path) -> CaptionFile:
+def read_captions(path: Path, data: DataConfig | None = None) -> CaptionFile:
     """Read all images of a caption file; the format follows from the name of the file and its content."""
-    if path.name.endswith((".json", ".json.gz")):
-        return _read_json(path)
+    if path.name.lower().endswith(JSON_SUFFIXES) and (tree := _parse_tree(path)) is not None:
+        return _read_tree(tree, path)
+    table = _CaptionTable(path, ("image", "caption"), data)
     captions: dict[str, list[str]] = {}
-    for image, caption in _read_jsonl(path) if ".jsonl" in path.name else _read_tsv(path):
+    for image, caption in _read_table(table):
         captions.setdefault(image, []).append(caption)
-    return CaptionFile(_group(captions, path), {})
+    return CaptionFile(_group(captions, path), {}, table.describe())
 
 
 def _group(captions: Mapping[str, Iterable[str]], path: Path) -> list[CaptionedImage]:
@@ -73,35 +77,37 @@ def _group(captions: Mapping[str, Iterable[str]], path: Path) -> list[CaptionedI
     return [CaptionedImage(image, tuple(texts)) for image, texts in captions.items()]
 
 
-def _read_tsv(path: Path) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(read_lines(path), 1):
-        name, tab, caption = line.partition("\t")
-        if not line.strip():
-            continue
-        if not tab or not caption.strip():
-            raise DataError(f"{path}, line {number}: expected the name of an image, a tab and a caption")
-        image, _, caption_number = name.rpartition("#")
-        yield (image if image and caption_number.isdigit() else name), caption.strip()
+class _CaptionTable(Table):
+    """A table in which a cell may have a list of captions."""
+
+    def _expand(self, values: list[object]) -> Iterable[list[object]]:
+        image, captions = values
+        return [[image, caption] for caption in captions] if isinstance(captions, list) else [values]
 
 
-def _read_jsonl(path: Path) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(read_lines(path), 1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-            captions = record["captions"] if "captions" in record else [record["caption"]]
-            pairs = [(_text(record["image"]), _text(caption).strip()) for caption in _list(captions)]
-        except MALFORMED as error:
-            reason = f": {error}" if isinstance(error, _MalformedError) else ""
-            raise DataError(f'{path}, line {number}: expected {{"image": name, "captions": [...]}}{reason}') from None
-        yield from pairs
+def _read_table(table: Table) -> Iterator[tuple[str, str]]:
+    """Yield image and caption of every row; `name.jpg#0` of Flickr8k is the image `name.jpg`."""
+    for row in table:
+        if isinstance(row, BadLine):
+            if row.reason != "blank":
+                raise DataError(f"{row}; expected the name of an image and a caption")
+        elif row is not None:
+            name, caption = row.texts
+            image, _, caption_number = name.rpartition("#")
+            yield (image if image and caption_number.isdigit() else name).strip(), caption.strip()
 
 
-def _read_json(path: Path) -> CaptionFile:
-    text = read_text(path, MAX_JSON_BYTES)
+def _parse_tree(path: Path) -> Mapping[str, Any] | None:
+    """Return the object of a JSON file; None: it has a list of rows."""
     try:
-        tree: Any = json.loads(text)
+        tree = json.loads(read_text(path, MAX_JSON_BYTES))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: not JSON: {error}") from None
+    return tree if isinstance(tree, Mapping) else None
+
+
+def _read_tree(tree: Mapping[str, Any], path: Path) -> CaptionFile:
+    try:
         images = _list(tree["images"])
         if "annotations" in tree:
             return CaptionFile(_parse_coco(tree, path), {})
@@ -165,7 +171,7 @@ def split_captions(
         if missing:
             raise DataError(
                 f"{path}: {len(missing):,} image(s) have no caption, such as {missing[0]};"
-                f" {nearest(missing[0], by_name)}"
+                f" {nearest(missing[0], by_name, MAX_NAMES_LISTED)}"
             )
         members[split] = [by_name[name] for name in names]
     for name, split in splits.items():

@@ -49,7 +49,7 @@ class Labels:
         if len(counts) >= SUSPICIOUS_COUNT and 2 * len(counts) > total:
             raise DataError(
                 f"{len(counts):,} different labels for {total:,} texts: are the columns of text and label swapped?"
-                " data.columns (or data.fields) names the text first, then the label"
+                " data.columns names the text first, then the label"
             )
         return cls(sorted(counts.items()))
 
@@ -68,8 +68,7 @@ class Labels:
 
     def suggest(self, label: str) -> str:
         """Return a hint with the nearest label, or with the first known ones."""
-        rest = f" and {len(self) - MAX_LISTED:,} more" if len(self) > MAX_LISTED else ""
-        return nearest(normalize_label(label), self.names[:MAX_LISTED]) + rest
+        return nearest(normalize_label(label), self.names, MAX_LISTED)
 
     def encode_all(self, lines: Sequence[str]) -> list[list[int]]:
         """Encode labels as a `Vocabulary` does: the index of the label, then the end token."""

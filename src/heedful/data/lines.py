@@ -7,12 +7,14 @@ import gzip
 import hashlib
 import zlib
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, cast
 
 from heedful.errors import DataError
 
 MAX_BAD_LINES = 5  # bad lines that a summary lists
+MAX_SCANNED = 100_000  # rows after a bad line that are searched for others
 MAX_LINE_BYTES = 1_000_000  # longer lines are bad lines; they would exhaust memory, or take minutes to tokenize
 READ_ERRORS = (OSError, EOFError, zlib.error)  # the last two: a truncated or invalid gzip file
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -40,10 +42,10 @@ class BadLines:
         self.count = 0
         self.first: list[str] = []
 
-    def add(self, bad_line: BadLine) -> None:
-        """Raise a DataError for the line, or count it."""
+    def add(self, bad_line: BadLine, rest: Iterator[object] | None = None) -> None:
+        """Count the line, or raise a DataError for it and the next bad lines of the `rest` of the rows."""
         if self.on_error == "error":
-            raise DataError(f'{bad_line} (fix the line, or set data.on_error = "skip" to leave out such lines)')
+            raise _bad_lines_error(bad_line, rest or iter(()))
         self.count += 1
         if len(self.first) < MAX_BAD_LINES:
             self.first.append(str(bad_line))
@@ -54,6 +56,19 @@ class BadLines:
         rest = self.count - len(self.first)
         lines = [f"{self.count:,} bad line(s) skipped:", *(f"  {text}" for text in self.first)]
         return "\n".join([*lines, f"  and {rest:,} more"] if rest else lines)
+
+
+def _bad_lines_error(bad_line: BadLine, rest: Iterator[object]) -> DataError:
+    found = [str(bad_line)]
+    try:
+        later = (str(row) for row in islice(rest, MAX_SCANNED) if isinstance(row, BadLine))
+        found += islice(later, MAX_BAD_LINES - 1)
+    except DataError as error:  # the file is damaged further on
+        found.append(str(error))
+    if len(found) == 1:
+        return DataError(f'{bad_line} (fix the line, or set data.on_error = "skip" to leave out such lines)')
+    hint = '(fix the lines, or set data.on_error = "skip" to leave out such lines; there may be more)'
+    return DataError("\n".join([f"{len(found)} bad lines:", *(f"  {text}" for text in found), hint]))
 
 
 def require_file(path: Path) -> None:
@@ -152,15 +167,17 @@ def parse_column(text: str) -> int | None:
     return int(digits) or None if is_number else None
 
 
-def assign_split(text: str, valid: float, test: float) -> str:
+def assign_split(text: str, valid: float, test: float, seed: int = 0) -> str:
     """Return the split of a text by a hash of its content: equal texts are in the same split.
 
-    With fractions of 0.05 this is the rule of the Tatoeba folders: md5 modulo 20, 0 for test and 1 for valid.
+    Another seed gives another split. With fractions of 0.05 and seed 0 this is the rule of the Tatoeba folders: md5
+    modulo 20, 0 for test and 1 for valid.
 
     >>> [assign_split(word, valid=0.25, test=0.25) for word in ("one", "two", "e")]
     ['train', 'test', 'valid']
     """
-    number = int.from_bytes(hashlib.md5(text.encode("utf-8"), usedforsecurity=False).digest()[:4], "big")
+    hashed = f"{seed}\n{text}" if seed else text
+    number = int.from_bytes(hashlib.md5(hashed.encode("utf-8"), usedforsecurity=False).digest()[:4], "big")
     bucket = number % 20 * (HASH_BUCKETS // 20) + number // 20 % (HASH_BUCKETS // 20)
     if bucket < round(test * HASH_BUCKETS):
         return "test"

@@ -1,23 +1,27 @@
-"""Pairs of source and target text, from two parallel files, a TSV file, a JSONL file, or a generated world."""
+"""Pairs of source and target text, from two parallel files, a table, or a generated world."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from copy import copy
+from functools import cached_property
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
 from heedful.config import DataConfig, WorldConfig
-from heedful.data.lines import EXCERPT_LENGTH, BadLine, BadLines, assign_split, iter_lines, parse_column
+from heedful.data.lines import BadLine, BadLines, assign_split, iter_lines
 from heedful.data.paths import locate
+from heedful.data.tables import Row, Table
 from heedful.data.worlds import moods, phrases
 from heedful.errors import DataError
 
 Links = tuple[tuple[int, int], ...]  # word alignment: positions in source and target, counted from 0
-JSONL_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
-READER_VERSION = 2  # part of every fingerprint; increment it when the same file is read differently
+TEXT_ROLES = ("source", "target")
+LABEL_ROLES = ("text", "label")
+READER_VERSION = 3  # part of every fingerprint; increment it when the same file is read differently
 
 
 class TextPair(NamedTuple):
@@ -35,15 +39,12 @@ class NumberedPair(NamedTuple):
     pair: TextPair
 
 
-Row = NumberedPair | BadLine | None  # None: a row that data.where excludes
-
-
 class PairFiles:
     """The pairs of one split, read from the files at each iteration and not kept in memory.
 
     Relative file names start at the folder `base`. `split` ("train", "valid" or "test") selects the pairs that
-    `assign_split` puts into that split; "" selects all. The pairs of `extra` come last. `bad_lines` lists the lines
-    that the last iteration skipped.
+    `assign_split` puts into that split; "" selects all. The pairs of `extra` come last. `roles` say in messages what
+    the columns of a table are. `bad_lines` lists the lines that the last iteration skipped.
     """
 
     def __init__(
@@ -53,17 +54,36 @@ class PairFiles:
         data: DataConfig | None = None,
         split: str = "",
         extra: PairFiles | None = None,
+        roles: tuple[str, str] = TEXT_ROLES,
     ) -> None:
         self.paths = tuple(locate(name, base) for name in files)
         self.data = data if data is not None else DataConfig.model_construct()
-        self.split = split
-        self.extra = extra
-        self.format = find_format(self.paths)
+        self.split, self.extra, self.roles = split, extra, roles
         self.bad_lines = BadLines()
-        if self.format.name == "parallel" and self.data.where:
+        if self.is_parallel and self.data.where:
             raise DataError(
-                f"{self}: data.where selects rows of a TSV or JSONL file and has no effect on parallel files; remove it"
+                f"{self}: data.where selects rows of a table and has no effect on parallel files; remove it"
             )
+
+    @property
+    def is_parallel(self) -> bool:
+        return len(self.paths) == 2
+
+    @cached_property
+    def table(self) -> Table:
+        """The table of a single file, with the columns of source and target."""
+        return Table(self.paths[0], self.roles, self.data)
+
+    def part(self, split: str) -> PairFiles:
+        """Return another split of the same files."""
+        part = copy(self)
+        part.split, part.extra, part.bad_lines = split, None, BadLines()
+        return part
+
+    def describe(self) -> list[str]:
+        """Return a line for the log about each table: its format, header and columns."""
+        lines = [] if self.is_parallel else [self.table.describe()]
+        return [*lines, *(self.extra.describe() if self.extra else [])]
 
     def __str__(self) -> str:
         return f"{self._file_names()}, {self.extra}" if self.extra else self._file_names()
@@ -80,12 +100,13 @@ class PairFiles:
 
     def _read(self, bad_lines: BadLines) -> Iterator[NumberedPair]:
         empty = True
-        for row in self.format.read(self.paths, self.data):
+        rows = _read_parallel(self.paths) if self.is_parallel else iter(self.table)
+        for row in rows:
             if isinstance(row, BadLine):
-                bad_lines.add(row)
-            elif row is not None and (not self.split or self._split_of(row.pair) == self.split):
+                bad_lines.add(row, rows)
+            elif row is not None and (not self.split or self._split_of(row.texts) == self.split):
                 empty = False
-                yield row
+                yield NumberedPair(row.line, TextPair(row.texts[0], row.texts[1]))
         if empty:
             message = f"{self._file_names()}: contains no pairs{self._describe_selection()}"
             raise DataError("\n".join(filter(None, [message, str(bad_lines)])))
@@ -93,9 +114,11 @@ class PairFiles:
     def fingerprint(self) -> str:
         """Return a hash of the files' contents and of every setting that changes how they are read."""
         data = self.data
-        settings: list[object] = [self.split, data.columns, data.fields, data.where, data.on_error]
-        settings += [data.split_valid, data.split_test, data.split_by] if self.split else []
-        digest = hashlib.sha256(json.dumps([READER_VERSION, self.format.name, settings]).encode())
+        settings: list[object] = [self.split, self.roles, data.columns, data.header, data.separator]
+        settings += [data.where, data.on_error]
+        settings += [data.split_valid, data.split_test, data.split_by, data.split_seed] if self.split else []
+        suffixes = ["".join(path.suffixes).lower() for path in self.paths]
+        digest = hashlib.sha256(json.dumps([READER_VERSION, suffixes, settings]).encode())
         for path in self.paths:
             try:
                 with path.open("rb") as file:
@@ -108,9 +131,9 @@ class PairFiles:
     def _file_names(self) -> str:
         return ", ".join(map(str, self.paths))
 
-    def _split_of(self, pair: TextPair) -> str:
-        text = pair.source if self.data.split_by == "source" else pair.target
-        return assign_split(text, self.data.split_valid, self.data.split_test)
+    def _split_of(self, texts: Sequence[str]) -> str:
+        text = texts[0] if self.data.split_by == "source" else texts[1]
+        return assign_split(text, self.data.split_valid, self.data.split_test, self.data.split_seed)
 
     def _describe_selection(self) -> str:
         parts = [f"data.where = {list(self.data.where)}"] if self.data.where else []
@@ -118,16 +141,33 @@ class PairFiles:
         return f" ({', '.join(parts)})" if parts else ""
 
 
-def open_pairs(data: DataConfig, base: Path) -> dict[str, PairFiles]:
-    """Return the splits of a recipe; one without files of its own is split from the training file by hash."""
+def open_pairs(data: DataConfig, base: Path, roles: tuple[str, str] = TEXT_ROLES) -> dict[str, PairFiles]:
+    """Return the splits of a recipe; one without files of its own is split from the training file by hash.
+
+    All files are looked for, and the columns of all tables, before an error is raised.
+    """
     fractions = {"valid": data.split_valid, "test": data.split_test}
-    extra = PairFiles(data.extra_train, base, data) if data.extra_train else None
-    splits = {"train": PairFiles(data.train, base, data, "train" if any(fractions.values()) else "", extra)}
-    for split, files in (("valid", data.valid), ("test", data.test)):
-        if files:
-            splits[split] = PairFiles(files, base, data)
+    files = {"train": data.train, "extra_train": data.extra_train, "valid": data.valid, "test": data.test}
+    opened: dict[str, PairFiles] = {}
+    errors: list[str] = []
+    for name, names in files.items():
+        if not names:
+            continue
+        try:
+            opened[name] = pairs = PairFiles(names, base, data, roles=roles)
+            pairs.describe()  # opens the table
+        except DataError as error:
+            errors.append(str(error))
+    if errors:
+        raise DataError("\n".join(dict.fromkeys(errors)))
+    train = opened["train"].part("train" if any(fractions.values()) else "")
+    train.extra = opened.get("extra_train")
+    splits = {"train": train}
+    for split in ("valid", "test"):
+        if split in opened:
+            splits[split] = opened[split]
         elif fractions[split]:
-            splits[split] = PairFiles(data.train, base, data, split)
+            splits[split] = opened["train"].part(split)
     return splits
 
 
@@ -136,10 +176,7 @@ def read_pairs(files: Sequence[str], base: Path, data: DataConfig | None = None)
     return list(PairFiles(files, base, data))
 
 
-# --- formats ------------------------------------------------------------------------------------------------
-
-
-def _read_parallel(paths: Sequence[Path], _data: DataConfig) -> Iterator[Row]:
+def _read_parallel(paths: Sequence[Path]) -> Iterator[Row | BadLine]:
     """Yield line i of both files as pair i; raise a DataError if the files differ in length."""
     source_path, target_path = paths
     n_source = n_target = 0
@@ -158,7 +195,7 @@ def _read_parallel(paths: Sequence[Path], _data: DataConfig) -> Iterator[Row]:
         )
 
 
-def _parallel_row(paths: Sequence[Path], number: int, source: str | BadLine, target: str | BadLine) -> Row:
+def _parallel_row(paths: Sequence[Path], number: int, source: str | BadLine, target: str | BadLine) -> Row | BadLine:
     if isinstance(source, BadLine):
         return source
     if isinstance(target, BadLine):
@@ -166,115 +203,7 @@ def _parallel_row(paths: Sequence[Path], number: int, source: str | BadLine, tar
     for path, text in zip(paths, (source, target), strict=True):
         if not text.strip():
             return BadLine(path, number, "blank")
-    return NumberedPair(number, TextPair(source, target))
-
-
-def _parse_conditions(data: DataConfig) -> list[tuple[str, str]]:
-    """Return the column or field and the value of each condition of `data.where`."""
-    return [(name.strip(), value) for name, _, value in (text.partition("=") for text in data.where)]
-
-
-def _read_tsv(paths: Sequence[Path], data: DataConfig) -> Iterator[Row]:
-    (path,) = paths
-    conditions: list[tuple[int, str]] = []
-    for name, value in _parse_conditions(data):
-        column = parse_column(name)
-        if column is None:
-            raise DataError(
-                f'data.where = "{name}={value}": {path} is a TSV file; give the number of a column, counted from 1'
-            )
-        conditions.append((column - 1, value))
-    source, target = (column - 1 for column in data.columns)
-    n_columns = 1 + max(source, target, *(column for column, _ in conditions))
-    expected = "source, tab, target" if (source, target, n_columns) == (0, 1, 2) else f"at least {n_columns} columns"
-    for number, line in enumerate(iter_lines(path), 1):
-        if isinstance(line, BadLine):
-            yield line
-            continue
-        cells = line.split("\t")
-        if len(cells) < n_columns:
-            reason = f"expected {expected}; found {len(cells)} column(s): {line[:EXCERPT_LENGTH]!r}"
-            yield BadLine(path, number, reason if line.strip() else "blank")
-        elif any(cells[column] != value for column, value in conditions):
-            yield None
-        elif not cells[source].strip() or not cells[target].strip():
-            blank = source if not cells[source].strip() else target
-            yield BadLine(path, number, f"column {blank + 1} is blank: {line[:EXCERPT_LENGTH]!r}")
-        else:
-            yield NumberedPair(number, TextPair(cells[source], cells[target]))
-
-
-def _read_jsonl(paths: Sequence[Path], data: DataConfig) -> Iterator[Row]:
-    (path,) = paths
-    conditions = _parse_conditions(data)
-    for number, line in enumerate(iter_lines(path), 1):
-        if isinstance(line, BadLine):
-            yield line
-            continue
-        record = _parse_json_object(line)
-        if isinstance(record, str):
-            yield BadLine(path, number, record)
-        elif missing := [name for name, _ in conditions if name not in record]:
-            yield BadLine(path, number, _missing_field(record, missing[0]))
-        elif any(_as_text(record[name]) != value for name, value in conditions):
-            yield None
-        else:
-            yield _jsonl_row(record, data.fields, path, number)
-
-
-def _parse_json_object(line: str) -> dict[str, object] | str:
-    """Return the JSON object of a line, or the reason why there is none."""
-    if not line.strip():
-        return "blank"
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        return f"not JSON: {error}"
-    return record if isinstance(record, dict) else f"expected an object with fields, found {line[:EXCERPT_LENGTH]!r}"
-
-
-def _jsonl_row(record: dict[str, object], fields: tuple[str, str], path: Path, number: int) -> Row:
-    texts: list[str] = []
-    for name in fields:
-        text = record.get(name)
-        if name not in record:
-            return BadLine(path, number, _missing_field(record, name))
-        if not isinstance(text, str):
-            return BadLine(path, number, f'field "{name}": expected text, found {_as_text(text)[:EXCERPT_LENGTH]}')
-        if not text.strip():
-            return BadLine(path, number, f'field "{name}": blank')
-        if any("\ud800" <= character <= "\udfff" for character in text):
-            return BadLine(path, number, f'field "{name}": contains half a surrogate pair, which is not valid Unicode')
-        texts.append(text)
-    return NumberedPair(number, TextPair(texts[0], texts[1]))
-
-
-def _missing_field(record: dict[str, object], name: str) -> str:
-    return f'no field "{name}"; the fields are: {", ".join(record)}'
-
-
-def _as_text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-class PairFormat(NamedTuple):
-    """A file format: `applies` tells if files have it, `read` yields their rows."""
-
-    name: str
-    applies: Callable[[Sequence[Path]], bool]
-    read: Callable[[Sequence[Path], DataConfig], Iterator[Row]]
-
-
-FORMATS = (  # the first that applies is used
-    PairFormat("parallel", lambda paths: len(paths) == 2, _read_parallel),
-    PairFormat("jsonl", lambda paths: paths[0].name.lower().endswith(JSONL_SUFFIXES), _read_jsonl),
-    PairFormat("tsv", lambda _: True, _read_tsv),
-)
-
-
-def find_format(paths: Sequence[Path]) -> PairFormat:
-    """Return the format of one file or of two parallel files."""
-    return next(format for format in FORMATS if format.applies(paths))
+    return Row(number, (source, target))
 
 
 # --- worlds -------------------------------------------------------------------------------------------------

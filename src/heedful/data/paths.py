@@ -32,6 +32,7 @@ def _from_environment(variable: str) -> Path | None:
     return Path(value) if value else None
 
 
+MAX_FILES_LISTED = 8  # of a folder, in an error
 PREFIXES: dict[str, tuple[str, Callable[[], Path]]] = {
     "data:": ("HEEDFUL_DATA", data_folder),
     "runs:": ("HEEDFUL_RUNS", runs_folder),
@@ -81,7 +82,11 @@ def _missing(path: Path, name: str) -> DataError:
     siblings: list[str] = []
     with suppress(OSError):
         siblings = sorted(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else []
-    hint = f"; {nearest(path.name, siblings)}" if siblings else f"; neither does the folder {path.parent}"
+    hint = (
+        f"; {nearest(path.name, siblings, MAX_FILES_LISTED)}"
+        if siblings
+        else f"; neither does the folder {path.parent}"
+    )
     for prefix, (variable, _) in PREFIXES.items():
         if name.startswith(prefix):
             value = os.environ.get(variable)

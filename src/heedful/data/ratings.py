@@ -1,16 +1,16 @@
 """User-item interactions, held-out items and titles, from files or from the world "tastes".
 
-- interactions: one user and one item per line, in any columns, with or without a time; TSV, CSV or any separator;
+- interactions: a table with one user and one item per row, with or without a time (data.columns);
 - held-out items, in the leave-one-out format of He et al. 2017: `user<TAB>item...` (test.rating) and, in a second
   file, the negatives that each is ranked among: `(user,item)<TAB>item<TAB>item...` (test.negative).
 """
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,9 +19,10 @@ import numpy as np
 from heedful.config import DataConfig, RatingsConfig, WorldConfig
 from heedful.data.catalog import Catalog
 from heedful.data.histories import Histories, Ints
-from heedful.data.lines import EXCERPT_LENGTH, BadLine, BadLines, iter_lines, parse_column, require_file
+from heedful.data.lines import EXCERPT_LENGTH, BadLine, BadLines, read_lines
 from heedful.data.paths import locate
 from heedful.data.rng import seeded_rng
+from heedful.data.tables import RATING_ROLES, Row, Table
 from heedful.data.worlds.tastes import draw_tastes
 from heedful.errors import DataError
 
@@ -45,14 +46,14 @@ class HeldOut(NamedTuple):
 
 
 class Ratings(NamedTuple):
-    """A catalog with the training histories, the held-out items of each split, and warnings about the files.
+    """A catalog with the training histories, the held-out items of each split, and notes about the files.
 
     `gold` maps a user to the items of the history that explain the held-out item, if they are known.
     """
 
     catalog: Catalog
     held_out: Mapping[str, HeldOut]
-    warnings: Sequence[str] = ()
+    notes: Sequence[str] = ()
     gold: Mapping[int, Ints] = {}
 
 
@@ -70,45 +71,6 @@ class _Numbering:
         return len(self.numbers)
 
 
-class _Row(NamedTuple):
-    """A line of a file, split into cells."""
-
-    path: Path
-    line: int
-    cells: list[str]
-    problem: str = ""  # why the line could not be split
-
-    def error(self, reason: str) -> _BadRowError:
-        return _BadRowError(BadLine(self.path, self.line, reason))
-
-    def cell(self, column: int, content: str) -> str:
-        """Return the text of a column, counted from 1; `content` says in errors what it should contain."""
-        if self.problem:
-            raise self.error(self.problem)
-        text = self.cells[column - 1].strip() if len(self.cells) >= column else ""
-        if not text:
-            raise self.error(f"no {content} in column {column}: {' | '.join(self.cells)[:EXCERPT_LENGTH]!r}")
-        return text
-
-    def time(self, column: int) -> float:
-        text = self.cell(column, "time")
-        try:
-            time = float(text)
-        except ValueError:
-            time = math.nan
-        if not math.isfinite(time):  # NaN has no place in an order
-            raise self.error(f"the time in column {column} is not a number: {text[:EXCERPT_LENGTH]!r}")
-        return time
-
-
-class _BadRowError(DataError):
-    """A line in which a required cell is missing or malformed."""
-
-    def __init__(self, bad_line: BadLine) -> None:
-        super().__init__(str(bad_line))
-        self.bad_line = bad_line
-
-
 def open_ratings(data: DataConfig, base: Path) -> Ratings:
     """Return the interactions and held-out items of a recipe's section [data]."""
     if data.world is not None:
@@ -116,14 +78,17 @@ def open_ratings(data: DataConfig, base: Path) -> Ratings:
     settings = data.ratings or RatingsConfig()
     users, items = _Numbering(), _Numbering()
     path = locate(data.train[0], base)
-    pairs, warnings = _read_interactions(path, data, settings, users, items)
+    table = Table(path, RATING_ROLES, data, required=2)
+    pairs, notes = _read_interactions(table, data, users, items)
+    if settings.hold_out == "last" and len(table.columns) < len(RATING_ROLES):
+        raise DataError(f'{path}: data.ratings.hold_out = "last" needs the time, the third of data.columns')
     from_files = {
         split: _read_held_out([locate(name, base) for name in names], users, items)
         for split, names in (("valid", data.valid), ("test", data.test))
         if names
     }
     histories = Histories.from_pairs(*pairs, len(users))
-    titles = _read_titles(locate(settings.titles, base), settings, items) if settings.titles else {}
+    titles = _read_titles(locate(settings.titles, base), data, items) if settings.titles else {}
     held_out: dict[str, HeldOut] = {}
     for split in ("test", "valid"):
         chosen = from_files[split] if split in from_files else _choose_held_out(histories, settings.hold_out, split)
@@ -131,7 +96,7 @@ def open_ratings(data: DataConfig, base: Path) -> Ratings:
         if split == "test" and split not in from_files:  # training excludes validation items; the catalog keeps them
             histories = histories.without(held_out[split].users, held_out[split].items)
     item_titles = [titles.get(item, "") for item in items.numbers]
-    return Ratings(Catalog(list(users.numbers), list(items.numbers), item_titles, histories), held_out, warnings)
+    return Ratings(Catalog(list(users.numbers), list(items.numbers), item_titles, histories), held_out, notes)
 
 
 def read_held_out(files: Sequence[str], settings: RatingsConfig, catalog: Catalog) -> HeldOut:
@@ -169,66 +134,68 @@ def world_ratings(world: WorldConfig) -> Ratings:
     return Ratings(catalog, held_out, gold=gold)
 
 
-def _read_rows(path: Path, separator: str = "", header: bool = False) -> Iterator[_Row]:
-    """Yield the cells of every non-blank line after the header; a bad line has no cells."""
-    separator = separator or ("," if ".csv" in path.suffixes else "\t")
-    require_file(path)
-    for number, line in enumerate(iter_lines(path), 1):
-        if isinstance(line, BadLine):
-            yield _Row(path, number, [], line.reason)
-        elif line and not line.isspace() and (number > 1 or not header):
-            yield _split_csv(path, number, line) if separator == "," else _Row(path, number, line.split(separator))
-
-
-def _split_csv(path: Path, number: int, line: str) -> _Row:
-    try:
-        return _Row(path, number, next(csv.reader([line])))
-    except csv.Error as error:  # a carriage return within the line, or a cell of more than 131,072 characters
-        return _Row(path, number, [], f"not CSV: {error}")
-
-
 def _read_interactions(
-    path: Path, data: DataConfig, settings: RatingsConfig, users: _Numbering, items: _Numbering
+    table: Table, data: DataConfig, users: _Numbering, items: _Numbering
 ) -> tuple[tuple[Ints, Ints], list[str]]:
-    """Return the users and items of all lines, each pair once, ordered by time where it is known; and warnings."""
-    conditions = [_parse_condition(text, path) for text in data.where]
-    user_column, item_column = data.columns
+    """Return the users and items of all lines, each pair once, ordered by time where it is known; and notes."""
+    has_time = len(table.columns) > 2
     times: dict[tuple[int, int], float] = {}
     bad_lines = BadLines(data.on_error)
     n_lines = 0
-    for row in _read_rows(path, settings.separator, settings.header):
-        try:
-            if any(row.cell(column, "value") != value for column, value in conditions):
-                continue
-            user, item = row.cell(user_column, "user"), row.cell(item_column, "item")
-            time = row.time(settings.time_column) if settings.time_column else 0.0
-        except _BadRowError as error:
-            bad_lines.add(error.bad_line)
+    rows = _with_times(table, has_time)
+    for row in rows:
+        if isinstance(row, BadLine):
+            bad_lines.add(row, rows)
             continue
+        user, item, time = row
         times.setdefault((users.number(user), items.number(item)), time)
         n_lines += 1
     if not times:
-        raise DataError(f"{path}: contains no interactions; see data.columns, data.where and data.ratings.separator")
+        message = f"{table.path}: contains no interactions; see data.columns, data.where and data.separator"
+        raise DataError("\n".join(filter(None, [message, str(bad_lines)])))
     pairs = np.array(list(times), dtype=np.int64)
-    if settings.time_column:
+    if has_time:
         pairs = pairs[np.argsort(np.array(list(times.values())), kind="stable")]
     n_repeated = n_lines - len(times)
-    warnings = [f"{path}: {n_repeated:,} repeated interaction(s) count once"] if n_repeated else []
-    warnings += [str(bad_lines)] if bad_lines.count else []
-    return (pairs[:, 0], pairs[:, 1]), warnings
+    notes = [table.describe()]
+    notes += [f"{table.path}: {n_repeated:,} repeated interaction(s) count once"] if n_repeated else []
+    notes += [str(bad_lines)] if bad_lines.count else []
+    return (pairs[:, 0], pairs[:, 1]), notes
 
 
-def _parse_condition(text: str, path: Path) -> tuple[int, str]:
-    name, _, value = text.partition("=")
-    column = parse_column(name)
-    if column is None:
-        raise DataError(f'data.where = "{text}": give the number of a column of {path}, counted from 1')
-    return column, value
+def _with_times(table: Table, has_time: bool) -> Iterator[tuple[str, str, float] | BadLine]:
+    """Yield user, item and time (0 where it is not known) of every row that is not blank."""
+    for row in table:
+        if isinstance(row, BadLine) and row.reason != "blank":
+            yield row
+        if row is None or isinstance(row, BadLine):
+            continue
+        texts = [text.strip() for text in row.texts]
+        time = _parse_time(texts[2]) if has_time else 0.0
+        if math.isfinite(time):  # NaN has no place in an order
+            yield texts[0], texts[1], time
+        else:
+            reason = f"the time in column {table.columns[2]} is not a number or a date: {texts[2][:EXCERPT_LENGTH]!r}"
+            yield BadLine(table.path, row.line, reason)
+
+
+def _parse_time(text: str) -> float:
+    """Return a number of seconds, or the seconds of a date such as 2024-05-31 or 2024-05-31T12:00; else NaN."""
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return math.nan
 
 
 def _read_held_out(paths: Sequence[Path], users: _Numbering, items: _Numbering) -> HeldOut:
     """Read held-out items from the first file, and their negatives from the second if there is one."""
-    pairs = [(users.number(row.cell(1, "user")), items.number(row.cell(2, "item"))) for row in _read_rows(paths[0])]
+    table = Table(paths[0], ("user", "item"), columns=())
+    pairs = [(users.number(row.texts[0].strip()), items.number(row.texts[1].strip())) for row in _good_rows(table)]
     if not pairs:
         raise DataError(f"{paths[0]}: contains no interactions")
     negatives: list[Ints] = []
@@ -243,12 +210,25 @@ def _read_held_out(paths: Sequence[Path], users: _Numbering, items: _Numbering) 
     return HeldOut(columns[:, 0], columns[:, 1], negatives)
 
 
+def _good_rows(table: Table) -> Iterator[Row]:
+    """Yield the rows of a table; bad lines that are not blank are errors."""
+    rows = iter(table)
+    for row in rows:
+        if isinstance(row, Row):
+            yield row
+        elif row is not None and row.reason != "blank":
+            raise DataError(str(row))
+
+
 def _read_negatives(path: Path, users: _Numbering, items: _Numbering) -> Iterator[tuple[tuple[int, int], Ints]]:
-    for row in _read_rows(path):
-        pair = USER_AND_ITEM.fullmatch(row.cell(1, "(user,item)"))
-        negatives = [items.number(cell.strip()) for cell in row.cells[1:] if cell.strip()]
+    for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            continue
+        first, *cells = line.split("\t")
+        pair = USER_AND_ITEM.fullmatch(first.strip())
+        negatives = [items.number(cell.strip()) for cell in cells if cell.strip()]
         if pair is None or not negatives:
-            raise row.error("expected (user,item), tab, and the items it is ranked among")
+            raise DataError(f"{path}, line {number}: expected (user,item), tab, and the items it is ranked among")
         user, item = users.number(pair[1].strip()), items.number(pair[2].strip())
         yield (user, item), np.array(negatives, dtype=np.int64)
 
@@ -277,13 +257,13 @@ def _with_negatives(
     return HeldOut(held_out.users, held_out.items, negatives)
 
 
-def _read_titles(path: Path, settings: RatingsConfig, items: _Numbering) -> dict[str, str]:
-    """Return the titles of known items by id; other lines, such as a header, are ignored."""
-    id_column, title_column = settings.title_columns
+def _read_titles(path: Path, data: DataConfig, items: _Numbering) -> dict[str, str]:
+    """Return the titles of known items by id; other lines are ignored, and so are items without a title."""
+    settings = data.ratings or RatingsConfig()
+    reading = data.model_copy(update={"header": "auto"})
+    table = Table(path, ("item", "title"), reading, settings.title_columns, setting="data.ratings.title_columns")
     titles = {}
-    for row in _read_rows(path, settings.separator):
-        if row.problem:
-            raise row.error(row.problem)
-        if len(row.cells) >= max(id_column, title_column) and row.cells[id_column - 1].strip() in items.numbers:
-            titles[row.cells[id_column - 1].strip()] = " ".join(row.cells[title_column - 1].split())
+    for row in table:
+        if isinstance(row, Row) and row.texts[0].strip() in items.numbers:
+            titles[row.texts[0].strip()] = " ".join(row.texts[1].split())
     return titles

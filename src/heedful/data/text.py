@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -14,9 +13,7 @@ from torch import Tensor
 
 from heedful.config import DataConfig
 from heedful.data.batch import EncodedPair, Lengths, Padded, pad
-from heedful.data.lines import BadLine, BadLines, assign_split, iter_lines, require_file
-from heedful.data.pairs import world_pairs
-from heedful.data.paths import locate
+from heedful.data.line_file import LineFile
 from heedful.data.ragged import Ragged
 from heedful.data.rng import seeded_rng
 from heedful.data.tokenizer import END, PAD
@@ -25,54 +22,6 @@ from heedful.errors import DataError
 CHUNK_SIZE = 4_096  # lines tokenized at a time
 Ids = npt.NDArray[np.int32]
 Encode = Callable[[Sequence[str]], list[list[int]]]
-
-
-class LineFile:
-    """The non-blank lines of one file, read anew at each iteration.
-
-    `split` ("train", "valid" or "test") selects one part of a split by hash, "" all lines. `bad_lines` describes
-    what the last iteration skipped.
-    """
-
-    def __init__(self, path: Path, data: DataConfig | None = None, split: str = "") -> None:
-        require_file(path)
-        self.path, self.split = path, split
-        self.data = data if data is not None else DataConfig.model_construct()
-        self.bad_lines = BadLines()
-
-    def __str__(self) -> str:
-        return str(self.path)
-
-    def __iter__(self) -> Iterator[str]:
-        self.bad_lines = BadLines(self.data.on_error)
-        empty = True
-        for line in iter_lines(self.path):
-            if isinstance(line, BadLine):
-                self.bad_lines.add(line)
-            elif line.strip() and (not self.split or self._split_of(line) == self.split):
-                empty = False
-                yield line
-        if empty:
-            selection = f" (the {self.split} part of the split)" if self.split else ""
-            raise DataError("\n".join(filter(None, [f"{self}: contains no text{selection}", str(self.bad_lines)])))
-
-    def _split_of(self, line: str) -> str:
-        return assign_split(line, self.data.split_valid, self.data.split_test)
-
-
-def open_lines(data: DataConfig, base: Path) -> dict[str, Iterable[str]]:
-    """Return the lines of every split of a recipe; in a generated world they are the source sentences."""
-    if data.world is not None:
-        return {split: [pair.source for pair in pairs] for split, pairs in world_pairs(data.world).items()}
-    shares = {"valid": data.split_valid, "test": data.split_test}
-    train = locate(data.train[0], base)
-    splits: dict[str, Iterable[str]] = {"train": LineFile(train, data, "train" if any(shares.values()) else "")}
-    for split, files in (("valid", data.valid), ("test", data.test)):
-        if files:
-            splits[split] = LineFile(locate(files[0], base), data)
-        elif shares[split]:
-            splits[split] = LineFile(train, data, split)
-    return splits
 
 
 class TextCounts(NamedTuple):

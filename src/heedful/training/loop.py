@@ -22,7 +22,7 @@ from heedful.training.checkpoint_manager import CheckpointManager
 from heedful.training.devices import LossModule, build_optimizer, launch, sum_over_ranks, wants_bf16_products
 from heedful.training.health import LossMonitor
 from heedful.training.metrics_log import MetricsLog
-from heedful.training.schedule import is_improvement, learning_rate_factor, planned_steps
+from heedful.training.schedule import fit_warmup, is_improvement, learning_rate_factor, planned_steps
 from heedful.training.seeds import seed_everything
 from heedful.training.signals import SignalHandler
 from heedful.training.threaded_backward import ThreadedBackward, threaded_backward_if_possible
@@ -117,6 +117,7 @@ class _TrainingRun(Generic[Model, Batch]):
         self.reports = self.metrics_log.truncate_after(self.progress.validated_step) if fabric.is_global_zero else []
         self.loss_monitor = LossMonitor(self.progress.loss_monitor)
         self.total_steps = planned_steps(task.steps_per_epoch(self.world_size), config)
+        self.schedule = fit_warmup(config, self.total_steps)
         self.batch_iterator: Iterator[Batch] | None = None  # None: the epoch begins
         self.stop_requested = False  # by a signal to any process
         self.start_time = time.perf_counter() - self.progress.seconds
@@ -128,6 +129,11 @@ class _TrainingRun(Generic[Model, Batch]):
         progress = self.progress
         self.model.train()
         self.callbacks.on_start(self.total_steps, progress.step)
+        if self.schedule is not self.config:
+            self.callbacks.log(
+                f"training.warmup_steps = {self.config.warmup_steps:,}: shortened to {self.schedule.warmup_steps:,},"
+                f" because training has only {self.total_steps:,} steps"
+            )
         while True:
             reason = self._limit_reached()
             if self._validation_due(reason):
@@ -203,7 +209,7 @@ class _TrainingRun(Generic[Model, Batch]):
 
     def _set_learning_rate(self) -> None:
         progress = self.progress
-        factor = learning_rate_factor(self.config, progress.step, self.total_steps, progress.decays, progress.seconds)
+        factor = learning_rate_factor(self.schedule, progress.step, self.total_steps, progress.decays, progress.seconds)
         progress.learning_rate = self.config.learning_rate * factor
         for group in self.torch_optimizer.param_groups:
             group["lr"] = progress.learning_rate

@@ -54,6 +54,17 @@ def planned_steps(batches: int, config: TrainingConfig) -> int:
     return min(total, config.max_steps) if config.max_steps else total
 
 
+def fit_warmup(config: TrainingConfig, total: int) -> TrainingConfig:
+    """Return the settings with a warm-up of a tenth of all steps where it would last longer than the training.
+
+    >>> fit_warmup(TrainingConfig(warmup_steps=600), total=200).warmup_steps
+    20
+    """
+    if config.warmup_steps < total or not config.warmup_steps:
+        return config
+    return config.model_copy(update={"warmup_steps": total // 10})
+
+
 def is_improvement(metric: str, new: float, best: float | None) -> bool:
     """Return True if `new` is a better value of this metric than `best`; None: there is none yet.
 

@@ -18,7 +18,9 @@ class ImagesConfig(Section):
     """Images with captions, and the backbone that extracts their features."""
 
     folder: str = Field("", description="folder of the images that the captions name")
-    captions: str = Field("", description="captions: Flickr8k tokens, Karpathy's or COCO's JSON, TSV or JSONL")
+    captions: str = Field(
+        "", description="captions: a table (data.columns: image, caption), Flickr8k tokens, Karpathy's or COCO's JSON"
+    )
     backbone: str = Field("efficientnet-lite0", description="image backbone; or timm:NAME, or a registered one")
     layer: Literal["head", "top", "middle"] = Field("head", description="efficientnet: feature map to use")
     size: int = Field(224, gt=0, le=1_024, description="side of an image at the backbone's input, in pixels")
@@ -28,12 +30,12 @@ class ImagesConfig(Section):
     )
 
 
-def check_images(world: WorldConfig | None, images: ImagesConfig) -> None:
-    """Raise ValueError for data settings that contradict [data.images]."""
+def image_problems(world: WorldConfig | None, images: ImagesConfig) -> Iterator[str]:
+    """Yield an error message for each data setting that contradicts [data.images]."""
     if world is None and not (images.folder and images.captions):
-        raise ValueError("images: needs a folder and a captions file, or a world")
+        yield "images: needs a folder and a captions file, or a world"
     if world is not None and (images.folder or images.captions):
-        raise ValueError("images, world: use image files or a world, not both")
+        yield "images, world: use image files or a world, not both"
 
 
 def recipe_conflicts(recipe: Recipe) -> Iterator[str]:

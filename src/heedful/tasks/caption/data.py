@@ -73,7 +73,7 @@ def open_items(recipe: Recipe, base: Path) -> dict[str, list[Item]]:
     if recipe.data.world is not None:
         return _world_items(recipe)
     config = images_config(recipe)
-    captioned, split_of = read_captions(locate(config.captions, base))
+    captioned, split_of, _ = read_captions(locate(config.captions, base), recipe.data)
     files = {split: getattr(recipe.data, split) for split in SPLITS}
     lists = {split: locate(names[0], base) for split, names in files.items() if names}
     if not lists and not split_of:
@@ -87,6 +87,14 @@ def open_items(recipe: Recipe, base: Path) -> dict[str, list[Item]]:
         split: [Item(ImageFile(folder / item.image), tuple(map(normalize_caption, item.captions))) for item in items]
         for split, items in splits.items()
     }
+
+
+def describe_captions(recipe: Recipe, base: Path) -> list[str]:
+    """Return a line for the log about the columns of a captions file, if it is a table."""
+    if recipe.data.world is not None:
+        return []
+    note = read_captions(locate(images_config(recipe).captions, base), recipe.data).note
+    return [note] if note else []
 
 
 def _split_by_hash(captioned: Sequence[CaptionedImage], recipe: Recipe) -> dict[str, str]:

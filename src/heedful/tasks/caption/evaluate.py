@@ -74,7 +74,7 @@ def evaluation_items(loaded: LoadedCaptioner, files: Sequence[str], split: str) 
         raise DataError("--data: captions need two: a folder with images, and a file with captions")
     if files:
         folder, file = map(Path, files)
-        captioned = read_captions(file)[0]
+        captioned = read_captions(file, loaded.recipe.data)[0]
         return [Item(ImageFile(folder / c.image), tuple(map(normalize_caption, c.captions))) for c in captioned]
     return choose_split(open_items(loaded.recipe, Path()), split, loaded.name)
 

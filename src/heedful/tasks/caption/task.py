@@ -26,6 +26,7 @@ from heedful.tasks.caption.assets import (
 from heedful.tasks.caption.data import (
     Item,
     backbone_weights,
+    describe_captions,
     images_config,
     open_items,
     open_model_backbone,
@@ -78,7 +79,7 @@ class CaptioningTask:
         weights = backbone_weights(recipe, base)
         backbone = open_recipe_backbone(recipe, weights)
         features = _open_features(backbone, recipe)
-        notes = []
+        notes = describe_captions(recipe, base)
         for split in ("train", "valid"):
             items[split], excluded = readable_items(items[split], features, recipe, callbacks)
             notes += excluded

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from heedful.data.labels import normalize_label
-from heedful.data.pairs import PairFiles, TextPair
+from heedful.data.pairs import LABEL_ROLES, PairFiles, TextPair
 from heedful.errors import DataError, ModelError, nearest
 from heedful.metrics import Comparison, Metric, evaluate, paired_bootstrap
 from heedful.metrics.classification import class_scores, confusion_matrix
@@ -83,9 +83,9 @@ class LabelEvaluation(NamedTuple):
 def evaluation_texts(loaded: LoadedClassifier, files: Sequence[str], split: str) -> list[TextPair]:
     """Return the texts of a file with the recipe's columns, or of a split of the model's recipe."""
     if len(files) > 2:
-        raise DataError(f"--data: expected one TSV or JSONL file, or texts and labels, got {len(files)}")
+        raise DataError(f"--data: expected one table (CSV, TSV, JSON, Parquet), or texts and labels, got {len(files)}")
     if files:
-        return list(PairFiles(files, Path.cwd(), loaded.recipe.data))
+        return list(PairFiles(files, Path.cwd(), loaded.recipe.data, roles=LABEL_ROLES))
     return list(choose_split(open_splits(loaded.recipe, Path()), split, loaded.name))
 
 

@@ -29,7 +29,7 @@ from heedful.tasks.classify.replay import ClassifierReplay
 from heedful.tasks.classify.self_test import SELF_TEST
 from heedful.tasks.classify.trace import trace_text
 from heedful.tasks.classify.training import ClassificationTraining, corpus_teacher_probs, filter_known_labels
-from heedful.tasks.splits import has_test_pairs, open_splits
+from heedful.tasks.splits import describe_splits, has_test_pairs, open_splits
 from heedful.trace.schema import Trace
 from heedful.training.types import Callbacks
 
@@ -58,12 +58,14 @@ class ClassificationTask:
         self, recipe: Recipe, base: Path, assets: ClassifierAssets | None, callbacks: Callbacks
     ) -> TrainingSetup:
         splits = open_splits(recipe, base)
+        tables = describe_splits(splits)
         is_new = assets is None
         assets = assets or ClassifierAssets.train(splits["train"], recipe)
         valid, unknown_labels = filter_known_labels(splits["valid"], assets.labels, recipe.data.on_error == "skip")
         splits["valid"], excluded = filter_by_length(valid, assets.source, assets.labels, recipe.data)
         training = ClassificationTraining(recipe, splits, assets)
         notes = [
+            *tables,
             str(training.corpus.counts),
             unknown_labels,
             f"validation data: {excluded}" if str(excluded) else "",

@@ -97,8 +97,10 @@ def recipe_conflicts(recipe: Recipe) -> Iterator[str]:
     for split in ("train", "valid", "test"):
         if len(getattr(data, split)) > 1:
             yield f"data.{split}: a language model needs one text file, one sentence per line, got 2 files"
-    if data.where:
+    if data.where and not data.columns:
         yield "data.where: plain text has no columns to filter by"
+    if len(data.columns) > 1:
+        yield f"data.columns: a language model reads one column, got {len(data.columns)}"
     if tokenizer.target_kind != "same" or tokenizer.bpe_dropout:
         yield "tokenizer.target_kind, tokenizer.bpe_dropout: have no meaning for a language model"
     if recipe.training.scheduled_sampling or recipe.training.doubly_stochastic:

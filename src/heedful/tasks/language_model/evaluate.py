@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heedful.data.text import LineFile, encode_text, open_lines
+from heedful.data.line_file import LineFile, open_lines
+from heedful.data.text import encode_text
 from heedful.data.tokenizer import UNK
 from heedful.errors import DataError, ModelError, nearest
 from heedful.metrics import (

@@ -7,7 +7,8 @@ from itertools import islice
 from pathlib import Path
 
 from heedful.config import DecodingOptions, ModelConfig, Recipe
-from heedful.data.text import encode_text, open_lines
+from heedful.data.line_file import describe_lines, open_lines
+from heedful.data.text import encode_text
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import ModelError
 from heedful.models import LanguageModel, build_language_model
@@ -72,7 +73,7 @@ class LanguageModelTask:
             f"protocol: {protocol_name(recipe).replace('|', ', ')}",
         )
         excluded = str(valid_text.counts)
-        notes = [str(train_text.counts), f"validation data: {excluded}" if excluded else ""]
+        notes = [*describe_lines(splits), str(train_text.counts), f"validation data: {excluded}" if excluded else ""]
         training = LanguageModelTraining(recipe, train_text, valid_text)
         setup = TrainingSetup(training, assets, summary, [note for note in notes if note])
         return setup if initial is None else setup._replace(initialize=copy_weights(initial, recipe))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from heedful.section import Count, Section
+from heedful.section import Columns, Section
 
 if TYPE_CHECKING:
     from heedful.config.data import DataConfig
@@ -16,17 +16,12 @@ if TYPE_CHECKING:
 
 
 class RatingsConfig(Section):
-    """User-item interactions: data.train lists users and items in data.columns, data.test the held-out items."""
+    """User-item interactions: data.columns of data.train are users, items and, if known, times."""
 
     titles: str = Field("", description="file of item titles")
-    title_columns: Annotated[tuple[Count, Count], Field(strict=False)] = Field(
-        (1, 2), description="columns of item and title in that file, counted from 1"
+    title_columns: Columns = Field(
+        (), description="titles: names or numbers of the columns of item and title; empty: like data.columns"
     )
-    time_column: int = Field(
-        0, ge=0, le=1_000_000_000, description="column of the time, counted from 1; 0: there is none"
-    )
-    header: bool = Field(False, description="data.train starts with a line of column names")
-    separator: str = Field("", description="column separator; empty: a comma in .csv files, else a tab")
     hold_out: Literal["random", "last"] = Field(
         "random", description="the item held out per user where data.valid or data.test names none"
     )
@@ -76,16 +71,16 @@ def model_conflicts(model: ModelConfig) -> Iterator[str]:
         yield f"attention.heads = {attention.heads}: does not divide embedding = {model.embedding}"
 
 
-def check_ratings(data: DataConfig, ratings: RatingsConfig) -> None:
-    """Raise ValueError for data settings that contradict [data.ratings]."""
+def ratings_problems(data: DataConfig, ratings: RatingsConfig) -> Iterator[str]:
+    """Yield an error message for each data setting that contradicts [data.ratings]."""
     if data.world is None and len(data.train) != 1:
-        raise ValueError("ratings: needs one file of users and items in train, or a world")
+        yield "ratings: needs one file of users and items in train, or a world"
     if data.images is not None:
-        raise ValueError("ratings, images: use one of these sections")
+        yield "ratings, images: use one of these sections"
     if data.split_valid or data.split_test:
-        raise ValueError("split_valid, split_test: ratings hold out one item per user (ratings.hold_out)")
-    if ratings.hold_out == "last" and not ratings.time_column:
-        raise ValueError('ratings.hold_out = "last": needs ratings.time_column')
+        yield "split_valid, split_test: ratings hold out one item per user (ratings.hold_out)"
+    if ratings.hold_out == "last" and len(data.columns) == 2:
+        yield 'ratings.hold_out = "last": needs the time, the third of columns'
 
 
 def recipe_conflicts(recipe: Recipe) -> Iterator[str]:

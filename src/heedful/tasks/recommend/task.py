@@ -62,7 +62,7 @@ class RecommendationTask:
             f"{len(catalog.histories.items):,} interactions",
             f"{len(training.valid):,} validation users",
         )
-        setup = TrainingSetup(training, catalog, summary, ratings.warnings)
+        setup = TrainingSetup(training, catalog, summary, ratings.notes)
         if assets is None and recipe.training.init_from:
             return setup._replace(initialize=copy_item_embeddings(recipe, base, catalog))
         return setup

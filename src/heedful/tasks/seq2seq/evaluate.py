@@ -96,10 +96,14 @@ def evaluate_models(folders: Sequence[Path], request: EvaluationRequest) -> Seq2
 def evaluation_pairs(model: Path, files: Sequence[str], split: str) -> list[TextPair]:
     """Return the pairs of the given files, or of a split of the model's recipe."""
     if len(files) > 2:
-        raise DataError(f"--data: expected one TSV or JSONL file, or a source and a target file, got {len(files)}")
+        raise DataError(
+            f"--data: expected one table (CSV, TSV, JSON, Parquet), or a source and a target file, got {len(files)}"
+        )
+    recipe = load_recipe(model / RECIPE).recipe
     if files:
-        return read_pairs(files, Path.cwd())
-    splits = open_splits(load_recipe(model / RECIPE).recipe, Path())
+        by_name = any(isinstance(column, str) for column in recipe.data.columns)
+        return read_pairs(files, Path.cwd(), recipe.data if by_name and len(files) == 1 else None)
+    splits = open_splits(recipe, Path())
     return list(choose_split(splits, split, str(model)))
 
 

@@ -19,7 +19,7 @@ from heedful.tasks.seq2seq.measure import ADAPTER
 from heedful.tasks.seq2seq.self_test import SELF_TEST
 from heedful.tasks.seq2seq.trace import trace_line
 from heedful.tasks.seq2seq.training import Seq2SeqTraining
-from heedful.tasks.splits import has_test_pairs, open_splits
+from heedful.tasks.splits import describe_splits, has_test_pairs, open_splits
 from heedful.trace.schema import Trace
 from heedful.training.types import Callbacks
 
@@ -43,6 +43,7 @@ class Seq2SeqTask:
         self, recipe: Recipe, base: Path, assets: Seq2SeqAssets | None, callbacks: Callbacks
     ) -> TrainingSetup:
         splits = open_splits(recipe, base)
+        tables = describe_splits(splits)
         initial = load_initial_model(recipe, base) if assets is None else None
         if initial is not None:
             assets = reuse_assets(initial, recipe)
@@ -54,7 +55,7 @@ class Seq2SeqTask:
             f"{len(assets.source):,} and {len(assets.target):,} words",
             f"{training.buckets.padding_share(1).both:.1%} padding",
         )
-        notes = [str(training.corpus.counts), f"validation data: {excluded}" if str(excluded) else ""]
+        notes = [*tables, str(training.corpus.counts), f"validation data: {excluded}" if str(excluded) else ""]
         setup = TrainingSetup(training, assets, summary, [note for note in notes if note])
         return setup if initial is None else setup._replace(initialize=copy_weights(initial, recipe))
 

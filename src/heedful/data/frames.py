@@ -1,0 +1,143 @@
+"""Data of Python programs as tables: lists, generators, pandas, polars and pyarrow frames, and Hugging Face datasets.
+
+Libraries are recognized by the methods of their objects, so none is imported. Rows are written once, as they come,
+to a JSONL file in the cache folder whose name is a hash of its content: generators need not fit into memory, the
+same data is the same file, and a recipe can name it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+from heedful.data.paths import cache_folder
+from heedful.errors import DataError
+
+# Names of splits of datasets, and what recipes call them.
+SPLIT_NAMES = {
+    "train": "train",
+    "validation": "valid",
+    "valid": "valid",
+    "val": "valid",
+    "dev": "valid",
+    "test": "test",
+}
+EXPECTED = (
+    "expected a file name, a list of tuples or dicts, a dict of columns, a generator, a pandas, polars or pyarrow"
+    " table, or a dataset"
+)
+
+
+def split_datasets(data: object) -> dict[str, object]:
+    """Return the splits of a `DatasetDict`, or of a dict of tables; anything else is training data.
+
+    >>> split_datasets({"train": [("a", "b")], "validation": [("c", "d")]})
+    {'train': [('a', 'b')], 'valid': [('c', 'd')]}
+    """
+    if not isinstance(data, Mapping) or "train" not in data or not set(data) <= set(SPLIT_NAMES):
+        return {"train": data}
+    return {SPLIT_NAMES[name]: split for name, split in data.items()}
+
+
+def iter_rows(data: Any) -> Iterator[dict[str, Any] | list[Any]]:
+    """Yield the rows of any supported object: dicts if its columns have names, else lists.
+
+    >>> list(iter_rows([("good", 1), ("bad", 0)]))
+    [['good', 1], ['bad', 0]]
+    >>> list(iter_rows({"text": ["good", "bad"], "label": [1, 0]}))
+    [{'text': 'good', 'label': 1}, {'text': 'bad', 'label': 0}]
+    """
+    if isinstance(data, str | bytes):
+        raise DataError(f"{EXPECTED}, got text")
+    if hasattr(data, "itertuples") and hasattr(data, "columns"):  # pandas
+        names = [str(name) for name in data.columns]
+        return (dict(zip(names, row, strict=True)) for row in data.itertuples(index=False, name=None))
+    if hasattr(data, "iter_rows") and hasattr(data, "columns"):  # polars
+        return iter(data.iter_rows(named=True))
+    if hasattr(data, "to_batches") and hasattr(data, "column_names"):  # pyarrow
+        return (row for batch in data.to_batches() for row in batch.to_pylist())
+    if hasattr(data, "collect_schema") and hasattr(data, "collect"):  # a lazy frame of polars
+        return iter_rows(data.collect())
+    if isinstance(data, Mapping):
+        return _column_rows(data)
+    if not isinstance(data, Iterable):
+        raise DataError(f"{EXPECTED}, got {type(data).__name__}")
+    return _plain_rows(data, _label_names(data))
+
+
+def _column_rows(columns: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    lists = {str(name): list(values) for name, values in columns.items()}
+    if len({len(values) for values in lists.values()}) > 1:
+        sizes = ", ".join(f"{name}: {len(values):,}" for name, values in lists.items())
+        raise DataError(f"a dict of columns needs columns of one length; {sizes}")
+    return (dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True))
+
+
+def _label_names(data: object) -> dict[str, Any]:
+    """Return functions from numbers to names for the columns of a Hugging Face dataset that have them."""
+    features = getattr(data, "features", None)
+    if not isinstance(features, Mapping):
+        return {}
+    return {name: feature.int2str for name, feature in features.items() if hasattr(feature, "int2str")}
+
+
+def _plain_rows(data: Iterable[Any], label_names: Mapping[str, Any]) -> Iterator[dict[str, Any] | list[Any]]:
+    for number, row in enumerate(data, 1):
+        if isinstance(row, Mapping):
+            names = {name: name_of(row[name]) for name, name_of in label_names.items() if _is_label(row.get(name))}
+            yield {**row, **names}
+        elif isinstance(row, str):
+            yield [row]
+        elif isinstance(row, Iterable):
+            yield list(row)
+        else:
+            raise DataError(f"row {number}: expected a tuple, a list, a dict or text, got {type(row).__name__}")
+
+
+def _is_label(value: object) -> bool:
+    return isinstance(value, int) and value >= 0  # -1 is a row without a label
+
+
+def store_table(data: object) -> Path:
+    """Write the rows of any supported object to a file in the cache folder, and return its path."""
+    folder = cache_folder() / "tables"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, draft_name = tempfile.mkstemp(prefix=".draft-", dir=folder)
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be written: {error.strerror}; set HEEDFUL_CACHE to another folder") from None
+    draft = Path(draft_name)
+    digest = hashlib.sha256()
+    try:
+        with os.fdopen(handle, "wb") as file:
+            for row in iter_rows(data):
+                line = (
+                    json.dumps(row, ensure_ascii=False, default=_plain_value).encode("utf-8", "surrogatepass") + b"\n"
+                )
+                digest.update(line)
+                file.write(line)
+        path = folder / f"{digest.hexdigest()[:32]}.jsonl"
+        draft.replace(path)
+        return path
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _plain_value(value: object) -> object:
+    """Return numbers of NumPy, dates and missing values as JSON has them."""
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    if type(value).__name__ in ("NAType", "NaTType"):  # missing values of pandas
+        return None
+    raise DataError(f"a cell has a {type(value).__name__}, which is neither text nor a number")
