@@ -12,7 +12,8 @@
 |---|---|
 | `load(name)` | a trained model: a bundled one or a folder |
 | `Model` | what `load` returns: call it, or use `trace` |
-| `Trace` | the record of one run: `matrix`, `table`, `save`, `load` |
+| `Trace` | the record of one run: `plot`, `show`, `to_numpy`, `to_pandas`, `save`, `load` |
+| `plot(trace)` | draws a trace, or any matrix of weights, into your own axes |
 | `attention` | the attention mechanisms as PyTorch modules |
 | `register` | your own scores, metrics, views and tasks, which recipes can name |
 
@@ -29,11 +30,12 @@ if TYPE_CHECKING:
     from heedful.api import Model, load
     from heedful.registry import register
     from heedful.trace.schema import Trace
+    from heedful.viz.plot import plot
 
     __version__: str
 
-__all__ = ["load", "Trace", "Model", "register", "attention"]
-MODULES = {"Model": "api", "Trace": "trace.schema", "load": "api", "register": "registry"}
+__all__ = ["load", "Model", "Trace", "plot", "attention", "register"]
+MODULES = {"Model": "api", "Trace": "trace.schema", "load": "api", "plot": "viz.plot", "register": "registry"}
 
 
 def __getattr__(name: str) -> Any:

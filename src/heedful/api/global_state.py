@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import random
 import warnings
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ def preserved_state() -> Iterator[None]:
     """Restore random generators, torch's threads, warning filters and logging levels; one thread at a time."""
     with _lock, warnings.catch_warnings():
         numpy_state, python_state, torch_state = np.random.get_state(), random.getstate(), torch.get_rng_state()  # noqa: NPY002
-        threads, environment = torch.get_num_threads(), dict(os.environ)
+        threads = torch.get_num_threads()
         levels = {name: logging.getLogger(name).level for name in (None, *logging.root.manager.loggerDict)}
         try:
             yield
@@ -31,16 +30,7 @@ def preserved_state() -> Iterator[None]:
             torch.set_rng_state(torch_state)
             if torch.get_num_threads() != threads:
                 torch.set_num_threads(threads)
-            _restore_environment(environment)
             for name in (None, *logging.root.manager.loggerDict):
                 logger = logging.getLogger(name)
                 if logger.level != levels.get(name, logging.NOTSET):
                     logger.setLevel(levels.get(name, logging.NOTSET))
-
-
-def _restore_environment(environment: dict[str, str]) -> None:
-    for name in set(os.environ) - set(environment):
-        del os.environ[name]
-    for name, value in environment.items():
-        if os.environ.get(name) != value:
-            os.environ[name] = value

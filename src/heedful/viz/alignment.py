@@ -12,17 +12,20 @@ from heedful.errors import TraceError
 from heedful.terminal_text import one_line
 from heedful.trace.schema import AttentionTable, Trace
 from heedful.viz.base import TextStyle, View, ViewOptions
+from heedful.viz.canvas import subplots
 from heedful.viz.limits import MAX_TERMINAL_CELLS, check_count, figure_labels, figure_size
 from heedful.viz.page import options_link, page_html
-from heedful.viz.palette import COLORMAP, GOLD
+from heedful.viz.palette import GOLD
 from heedful.viz.shades import number_text, shade_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
 
 MAX_NUMBERED_CELLS = 400  # a larger matrix has colors only
 MAX_COLUMNS = 40  # a longer source continues in the next panel
+DARK = 0.5  # luminance of a cell below which its number is white
 MIN_NUMBER = 0.005  # smaller weights have no number
 CELL_WIDTH, MAX_LABEL_WIDTH = 7, 18  # columns of a terminal
 
@@ -37,27 +40,36 @@ def build_table(trace: Trace, options: ViewOptions) -> AttentionTable:
 
 def alignment_figure(trace: Trace, options: ViewOptions) -> Figure:
     """Draw the matrix, long sources in several panels. Gold links are rings."""
-    from matplotlib import pyplot
-
     table = build_table(trace, options)
     n_rows, n_columns = table.weights.shape
     n_panels = max(1, -(-n_columns // MAX_COLUMNS))
     per_panel = -(-n_columns // n_panels)
-    largest = max(1.0, float(table.weights.max(initial=0.0)))  # rows of some normalizers sum to more than 1
     height, width = 1.8 + 0.46 * n_rows, 2.2 + 0.62 * min(n_columns, per_panel)
-    figure, grid = pyplot.subplots(n_panels, 1, figsize=figure_size(width, n_panels * height), squeeze=False)
+    figure, grid = subplots(n_panels, 1, figsize=figure_size(width, n_panels * height), squeeze=False)
     for panel in range(n_panels):
         part = slice(panel * per_panel, min((panel + 1) * per_panel, n_columns))
         axes = grid[panel][0]
-        image = axes.imshow(table.weights[:, part], cmap=COLORMAP, vmin=0.0, vmax=largest, aspect="auto")
-        _label_axes(axes, table, part)
-        if table.weights.size <= MAX_NUMBERED_CELLS:
-            _write_numbers(axes, table.weights[:, part])
-        for row, column in table.gold:
-            if part.start <= column < part.stop:
-                _draw_ring(axes, column - part.start, row)
+        image = _draw_panel(axes, table, part, options)
         figure.colorbar(image, ax=axes, label="weight", fraction=0.04, pad=0.02)
     return figure
+
+
+def draw_alignment(axes: Axes, trace: Trace, options: ViewOptions) -> AxesImage:
+    """Draw the matrix into axes, however long the source; return the image, of which a color bar can be made."""
+    table = build_table(trace, options)
+    return _draw_panel(axes, table, slice(0, len(table.columns)), options)
+
+
+def _draw_panel(axes: Axes, table: AttentionTable, part: slice, options: ViewOptions) -> AxesImage:
+    largest = max(1.0, float(table.weights.max(initial=0.0)))  # rows of some normalizers sum to more than 1
+    image = axes.imshow(table.weights[:, part], cmap=options.cmap, vmin=0.0, vmax=largest, aspect="auto")
+    _label_axes(axes, table, part)
+    if table.weights.size <= MAX_NUMBERED_CELLS:
+        _write_numbers(axes, image, table.weights[:, part])
+    for row, column in table.gold:
+        if part.start <= column < part.stop:
+            _draw_ring(axes, column - part.start, row)
+    return image
 
 
 def _label_axes(axes: Axes, table: AttentionTable, part: slice) -> None:
@@ -77,12 +89,17 @@ def _label_axes(axes: Axes, table: AttentionTable, part: slice) -> None:
     axes.set_ylabel(table.row_noun.singular)
 
 
-def _write_numbers(axes: Axes, weights: np.ndarray) -> None:
+def _write_numbers(axes: Axes, image: AxesImage, weights: np.ndarray) -> None:
     for (row, column), weight in np.ndenumerate(weights):
         if weight >= MIN_NUMBER:
             text = f"{weight:.2f}"[1 if weight < 0.995 else 0 :]
-            color = "white" if weight > 0.55 else "black"
+            color = "white" if _luminance(image.to_rgba(weight)) < DARK else "black"
             axes.text(column, row, text, ha="center", va="center", color=color, fontsize=8)
+
+
+def _luminance(color: np.ndarray | tuple[float, ...]) -> float:
+    """Return how light a color is, from 0 to 1 (ITU-R BT.601)."""
+    return float(0.299 * color[0] + 0.587 * color[1] + 0.114 * color[2])
 
 
 def _draw_ring(axes: Axes, column: int, row: int) -> None:
@@ -134,6 +151,7 @@ def _clip(word: str, width: int) -> str:
 VIEW = View(
     "weights as a matrix",
     figure=alignment_figure,
+    axes=draw_alignment,
     text=alignment_text,
     page=lambda trace, options: page_html(trace, options_link("walk", trace, options)),
 )

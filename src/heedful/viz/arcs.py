@@ -12,6 +12,7 @@ from heedful.errors import TraceError
 from heedful.trace.schema import NO_WORD, AttentionTable, Trace
 from heedful.viz.alignment import build_table
 from heedful.viz.base import View, ViewOptions
+from heedful.viz.canvas import new_figure
 from heedful.viz.limits import MAX_MARKS, check_count, figure_labels, figure_size
 from heedful.viz.palette import INK, NOTE, STRONG
 
@@ -27,8 +28,15 @@ ARC_HEIGHT = 0.6  # relative to the width of the arc
 
 def arcs_figure(trace: Trace, options: ViewOptions) -> Figure:
     """Draw words in a row and an arc per weight; below each word its surprisal in bits, where known."""
-    from matplotlib import pyplot
+    figure = new_figure()
+    axes = draw_arcs(figure.add_axes((0.0, 0.0, 1.0, 1.0)), trace, options)
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    figure.set_size_inches(figure_size(CHARACTER_WIDTH * (right - left), CHARACTER_WIDTH * (top - bottom)))
+    return figure
 
+
+def draw_arcs(axes: Axes, trace: Trace, options: ViewOptions) -> Axes:
+    """Draw words and arcs into axes."""
     record = trace.site(options.site)
     if record.query_side != record.key_side:
         raise TraceError(f"arcs: {record.site} attends from one text to another; use --view lines")
@@ -41,14 +49,11 @@ def arcs_figure(trace: Trace, options: ViewOptions) -> Figure:
     widest = max((centers[i] - centers[j] for i, j in arcs), default=2.0)
     left, right = centers[0] - 4, centers[-1] + 4
     bottom, top = -8.0 - 2 * len(legend), ARC_HEIGHT * widest / 2 + 2
-    size = figure_size(CHARACTER_WIDTH * (right - left), CHARACTER_WIDTH * (top - bottom))
-    figure = pyplot.figure(figsize=size)
-    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     _draw_arcs(axes, table, centers, arcs)
     _write_words(axes, words, centers, _surprisals(trace, record.query_side == "source", options), legend)
     axes.set(xlim=(left, right), ylim=(bottom, top))
     axes.axis("off")
-    return figure
+    return axes
 
 
 def _draw_arcs(axes: Axes, table: AttentionTable, centers: list[float], arcs: set[tuple[int, int]]) -> None:
@@ -122,4 +127,4 @@ def _suits(trace: Trace, site: str | None) -> bool:
     return record.query_side == record.key_side
 
 
-VIEW = View("arcs between the words of one text, with surprisals", figure=arcs_figure, suits=_suits)
+VIEW = View("arcs between the words of one text, with surprisals", figure=arcs_figure, axes=draw_arcs, suits=_suits)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from heedful.viz.canvas import subplots
 from heedful.viz.figure import save_figure
 from heedful.viz.limits import figure_labels, figure_size
 from heedful.viz.palette import BAR
@@ -20,9 +21,7 @@ def draw_bars(rows: Sequence[tuple[str, float, float | None]], label: str, path:
 
 
 def _bars_figure(rows: Sequence[tuple[str, float, float | None]], label: str) -> Figure:
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=figure_size(7.5, 0.9 + 0.42 * len(rows)))
+    figure, axes = subplots(figsize=figure_size(7.5, 0.9 + 0.42 * len(rows)))
     names, means, deviations = zip(*rows, strict=True)
     errors = None if None in deviations else deviations
     rows_y = range(len(rows))

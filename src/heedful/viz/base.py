@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from heedful.trace.schema import Trace
+from heedful.viz.palette import COLORMAP
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from rich.text import Text
 
-Output = Literal["terminal", "figure", "page"]
+Output = Literal["terminal", "figure", "axes", "page"]
 
 
 class ViewOptions(NamedTuple):
@@ -23,6 +26,7 @@ class ViewOptions(NamedTuple):
     words: bool = True  # False: tokens as the vocabulary has them
     specials: bool = True  # start and end tokens
     smooth: bool = True  # of images: weights upsampled smoothly
+    cmap: str = COLORMAP  # matplotlib's name of a color map
 
 
 class TextStyle(NamedTuple):
@@ -36,8 +40,8 @@ class TextStyle(NamedTuple):
 class View:
     """One way to show a trace. Functions that are None mark outputs that the view does not have.
 
-    `figure` returns a matplotlib figure, `text` the text for a terminal, `page` the HTML of a page. `suits` returns
-    whether the view is the default for a trace and a site.
+    `figure` returns a matplotlib figure, `axes` draws into given axes and returns the artist, `text` returns the text
+    for a terminal, `page` the HTML of a page. `suits` returns whether the view is the default for a trace and a site.
     """
 
     summary: str  # for help, a few words
@@ -45,12 +49,14 @@ class View:
     text: Callable[[Trace, ViewOptions, TextStyle], Text] | None = None
     page: Callable[[Trace, ViewOptions], str] | None = None
     suits: Callable[[Trace, str | None], bool] | None = None
+    axes: Callable[[Axes, Trace, ViewOptions], Artist] | None = None  # views of several panels have none
 
     def outputs(self) -> tuple[Output, ...]:
         """Return the available outputs."""
         known: tuple[tuple[Output, object], ...] = (
             ("terminal", self.text),
             ("figure", self.figure),
+            ("axes", self.axes),
             ("page", self.page),
         )
         return tuple(name for name, function in known if function is not None)

@@ -8,30 +8,42 @@ from typing import TYPE_CHECKING
 from heedful.errors import TraceError
 from heedful.trace.schema import BeamTree, Trace
 from heedful.viz.base import View, ViewOptions
+from heedful.viz.canvas import subplots
 from heedful.viz.limits import MAX_MARKS, check_count, figure_label, figure_size
 from heedful.viz.palette import STRONG
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MARKS = {"finished": " ■", "pruned": " ×", "active": ""}
 LEGEND = "dark: best output; ×: pruned; ■: finished; line width: probability"
 
 
-def beam_figure(trace: Trace, _: ViewOptions) -> Figure:
+def beam_figure(trace: Trace, options: ViewOptions) -> Figure:
     """Draw one node per token; the best output is dark."""
-    from matplotlib import pyplot
+    tree = _get_tree(trace)
+    last_step = max(node.step for node in tree.nodes)
+    figure, axes = subplots(figsize=figure_size(2.0 + 1.1 * (last_step + 2), 1.0 + 0.55 * tree.beam_size))
+    draw_beam(axes, trace, options)
+    return figure
 
-    tree = trace.beam
-    if tree is None:
+
+def _get_tree(trace: Trace) -> BeamTree:
+    if trace.beam is None:
         raise TraceError("this trace has no beam: record it with --beam 5")
-    if not tree.nodes:
+    if not trace.beam.nodes:
         raise TraceError("the beam of this trace has no hypotheses")
-    check_count(len(tree.nodes), MAX_MARKS, "hypotheses")
+    check_count(len(trace.beam.nodes), MAX_MARKS, "hypotheses")
+    return trace.beam
+
+
+def draw_beam(axes: Axes, trace: Trace, _: ViewOptions) -> Axes:
+    """Draw the tree into axes."""
+    tree = _get_tree(trace)
     best = _best_path(tree)
     last_step = max(node.step for node in tree.nodes)
     coordinates = _node_coordinates(tree)
-    figure, axes = pyplot.subplots(figsize=figure_size(2.0 + 1.1 * (last_step + 2), 1.0 + 0.55 * tree.beam_size))
     for node in tree.nodes:
         (x0, y0), (x1, y1) = coordinates[node.parent], coordinates[node.id]
         is_best = node.id in best
@@ -46,7 +58,7 @@ def beam_figure(trace: Trace, _: ViewOptions) -> Figure:
     axes.text(-1, 0.62, LEGEND, fontsize=8)
     axes.set(xlim=(-1.3, last_step + 0.8), ylim=(-tree.beam_size + 0.4, 0.9))
     axes.axis("off")
-    return figure
+    return axes
 
 
 def _best_path(tree: BeamTree) -> set[int]:
@@ -69,4 +81,4 @@ def _node_coordinates(tree: BeamTree) -> dict[int, tuple[float, float]]:
     return coordinates
 
 
-VIEW = View("the tree of a beam search", figure=beam_figure)
+VIEW = View("the tree of a beam search", figure=beam_figure, axes=draw_beam)

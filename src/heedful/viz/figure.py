@@ -37,21 +37,13 @@ def save_figure(build: Callable[[], Figure], texts: Iterable[str], path: Path) -
     """Build a figure with fonts for its texts and save it; the file is written atomically."""
     if path.suffix.lower() not in FORMATS:
         raise TraceError(f"{path}: cannot draw as {path.suffix!r}; {nearest(path.suffix, FORMATS)}")
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
     with matplotlib.rc_context({**figure_style(figure_labels(texts)), "font.size": FONT_SIZE}):
-        others = set(pyplot.get_fignums())
-        try:
-            figure = build()
-            if path.suffix.lower() == ".png":
-                _check_bitmap(figure)
-            with atomic_write(path, TraceError) as draft, warnings.catch_warnings():
-                warnings.filterwarnings("ignore", message="Glyph")  # `find_fonts` has warned once
-                figure.savefig(draft, dpi=DPI, bbox_inches="tight")
-        finally:
-            for number in set(pyplot.get_fignums()) - others:  # also a figure whose building failed
-                pyplot.close(number)
+        figure = build()
+        if path.suffix.lower() == ".png":
+            _check_bitmap(figure)
+        with atomic_write(path, TraceError) as draft, warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph")  # `find_fonts` has warned once
+            figure.savefig(draft, dpi=DPI, bbox_inches="tight")
 
 
 def _check_bitmap(figure: Figure) -> None:

@@ -13,6 +13,7 @@ from heedful.errors import TraceError
 from heedful.terminal_text import one_line
 from heedful.trace.schema import Trace
 from heedful.viz.base import TextStyle, View, ViewOptions
+from heedful.viz.canvas import subplots
 from heedful.viz.limits import figure_labels
 from heedful.viz.page import options_link, page_html
 from heedful.viz.palette import BAR, NEGATIVE, POSITIVE
@@ -93,12 +94,8 @@ def history_figure(trace: Trace, options: ViewOptions) -> Figure:
 
 def history_bars(history: Sequence[HistoryItem], title: str, n_hidden: int) -> Figure:
     """Draw weights and effects side by side, the first item on top."""
-    from matplotlib import pyplot
-
     names = [_clip(one_line(item.name)) for item in history]
-    figure, (left, right) = pyplot.subplots(
-        1, 2, sharey=True, figsize=(10.5, 1.7 + 0.3 * len(history)), layout="constrained"
-    )
+    figure, (left, right) = subplots(1, 2, sharey=True, figsize=(10.5, 1.7 + 0.3 * len(history)), layout="constrained")
     rows_y = range(len(history))
     left.barh(rows_y, [item.weight for item in history], color=BAR)
     effects = [0.0 if np.isnan(item.effect) else item.effect for item in history]

@@ -9,6 +9,7 @@ import numpy as np
 from heedful.trace.schema import Trace
 from heedful.viz.alignment import build_table
 from heedful.viz.base import View, ViewOptions
+from heedful.viz.canvas import subplots
 from heedful.viz.limits import MAX_MARKS, check_count, figure_labels, figure_size
 from heedful.viz.page import options_link, page_html
 from heedful.viz.palette import GOLD, NOTE, STRONG
@@ -24,12 +25,17 @@ WORD_SPACING, LETTER_WIDTH = 0.75, 0.1  # inches, of the longer side
 
 def lines_figure(trace: Trace, options: ViewOptions) -> Figure:
     """Draw lines whose width and opacity are the weight; gold links have a color of their own."""
-    from matplotlib import pyplot
+    table = build_table(trace, options)
+    figure, axes = subplots(figsize=figure_size(1.5 + WORD_SPACING * max(len(table.rows), len(table.columns)), 3.2))
+    draw_lines(axes, trace, options)
+    return figure
 
+
+def draw_lines(axes: Axes, trace: Trace, options: ViewOptions) -> Axes:
+    """Draw the lines and their words into axes."""
     table = build_table(trace, options)
     n_positions = max(len(table.rows), len(table.columns))
     check_count(int((table.weights >= MIN_WEIGHT).sum()), MAX_MARKS, "lines")
-    figure, axes = pyplot.subplots(figsize=figure_size(1.5 + WORD_SPACING * n_positions, 3.2))
     above, below = _spread(len(table.columns), n_positions), _spread(len(table.rows), n_positions)
     gold = set(table.gold)
     for (row, column), weight in np.ndenumerate(table.weights):
@@ -47,7 +53,7 @@ def lines_figure(trace: Trace, options: ViewOptions) -> Figure:
     _write_note(axes, 0.5, f"lines under {MIN_WEIGHT:.0%}\nhide {hidden:.1%}\nof the weight")
     axes.set(xlim=(-0.5, n_positions - 0.5), ylim=(-0.35, 1.35))
     axes.axis("off")
-    return figure
+    return axes
 
 
 def _write_words(axes: Axes, positions: np.ndarray, words: list[str], y: float, name: str) -> None:
@@ -77,5 +83,6 @@ def _spread(count: int, n_positions: int) -> np.ndarray:
 VIEW = View(
     "a line per weight",
     figure=lines_figure,
+    axes=draw_lines,
     page=lambda trace, options: page_html(trace, options_link("alignment", trace, options, figure="lines")),
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from heedful.errors import TraceError
 from heedful.trace.schema import Trace
 from heedful.viz.base import View, ViewOptions
+from heedful.viz.canvas import subplots
 from heedful.viz.image import overlay_weights, unpack_image
 from heedful.viz.limits import MAX_PANELS, check_count, figure_label, figure_size
 from heedful.viz.page import options_link, page_html
@@ -19,8 +20,6 @@ PANELS_PER_ROW = 5
 
 def photo_figure(trace: Trace, options: ViewOptions) -> Figure:
     """Draw the image, then one panel per word with the weights of that word."""
-    from matplotlib import pyplot
-
     packed = trace.source.image
     if packed is None:
         raise TraceError("photo: the input of this trace is not an image")
@@ -34,7 +33,7 @@ def photo_figure(trace: Trace, options: ViewOptions) -> Figure:
     n_rows = -(-n_panels // n_columns)
     height = image.height / image.width
     size = figure_size(2.5 * n_columns, (2.5 * height + 0.32) * n_rows + 0.5)
-    figure, grid = pyplot.subplots(n_rows, n_columns, figsize=size, squeeze=False)
+    figure, grid = subplots(n_rows, n_columns, figsize=size, squeeze=False)
     for axes in grid.flat:
         axes.set_axis_off()
     grid.flat[0].imshow(image)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from heedful.errors import TraceError
 from heedful.trace.schema import Trace
 from heedful.viz.base import View, ViewOptions
+from heedful.viz.canvas import subplots
 from heedful.viz.limits import MAX_PANELS, check_count, figure_label, figure_labels, figure_size
 from heedful.viz.palette import PALE, STRONG
 
@@ -20,8 +21,6 @@ MAX_PANELS_PER_ROW = 5
 
 def steps_figure(trace: Trace, _: ViewOptions) -> Figure:
     """Draw bars of the most likely words of each step; the generated word is dark."""
-    from matplotlib import pyplot
-
     n_steps = len(trace.steps)
     if not any(step.top for step in trace.steps):
         raise TraceError("this trace does not have the most likely words of each step")
@@ -29,7 +28,7 @@ def steps_figure(trace: Trace, _: ViewOptions) -> Figure:
     n_rows = -(-n_steps // n_columns)
     check_count(n_steps, MAX_PANELS, "panels")
     size = figure_size(2.6 * n_columns, 0.6 + 1.5 * n_rows)
-    figure, grid = pyplot.subplots(n_rows, n_columns, figsize=size, squeeze=False)
+    figure, grid = subplots(n_rows, n_columns, figsize=size, squeeze=False)
     for t, axes in enumerate(grid.flat):
         if t >= n_steps:
             axes.axis("off")

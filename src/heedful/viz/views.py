@@ -30,6 +30,7 @@ DEFAULT = "alignment"  # for traces that no other view suits
 ADVICE: Mapping[Output, str] = {
     "terminal": "print it without -o",
     "figure": "draw it with -o {name}.png",
+    "axes": "",
     "page": "write it with -o {name}.html",
 }
 
@@ -40,7 +41,7 @@ def get_view(name: str, output: Output | None = None) -> View:
         raise TraceError(f'--view "{name}": no such view; {nearest(name, registry.known_names("view"))}')
     view: View = registry.get("view", name)
     if output is not None and output not in view.outputs():
-        advice = " or ".join(ADVICE[other].format(name=name) for other in view.outputs())
+        advice = " or ".join(ADVICE[other].format(name=name) for other in view.outputs() if ADVICE[other])
         raise TraceError(f"--view {name} is not available as a {output}; {advice}")
     return view
 

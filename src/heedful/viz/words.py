@@ -14,8 +14,9 @@ from rich.text import Text
 from heedful.terminal_text import one_line
 from heedful.trace.schema import Trace
 from heedful.viz.base import TextStyle, View, ViewOptions
+from heedful.viz.canvas import subplots
 from heedful.viz.limits import figure_label, figure_labels, figure_size
-from heedful.viz.palette import COLORMAP, GOLD, INK, NOTE, PALE
+from heedful.viz.palette import GOLD, INK, NOTE, PALE
 from heedful.viz.shades import number_text, shade_text
 from heedful.viz.weighted_text import WeightedText, weigh_words
 from heedful.viz.words_page import words_html
@@ -73,14 +74,12 @@ def wrap_words(widths: list[int], width: int, gap: int = WORD_GAP) -> list[list[
 
 def words_figure(trace: Trace, options: ViewOptions) -> Figure:
     """Draw the words in reading order, and bars for the labels below."""
-    from matplotlib import pyplot
-
     weighted = weigh_words(trace, options)
     weighted = weighted._replace(words=figure_labels(weighted.words))
     lines = wrap_words([cell_len(word) for word in weighted.words], LINE_LETTERS)
     bars_height = 0.4 + 0.26 * len(weighted.labels)
     text_height = 0.5 + LINE_HEIGHT * len(lines)
-    figure, (above, below) = pyplot.subplots(
+    figure, (above, below) = subplots(
         2,
         1,
         figsize=figure_size(FIGURE_WIDTH, text_height + bars_height),
@@ -91,7 +90,7 @@ def words_figure(trace: Trace, options: ViewOptions) -> Figure:
     above.set_title(f"{figure_label(weighted.label)}   ({weighted.labels[0][1]:.2f})", loc="left")
     if weighted.gold:
         above.set_title("ringed: gold words", loc="right", fontsize=8, color=NOTE)
-    _draw_words(above, weighted, lines, text_height)
+    _draw_words(above, weighted, lines, text_height, options.cmap)
     names, probabilities = zip(*weighted.labels, strict=True)
     colors = ["#08519c" if name == weighted.label else PALE for name in names]
     below.barh(range(len(names)), probabilities, color=colors)
@@ -104,7 +103,7 @@ def words_figure(trace: Trace, options: ViewOptions) -> Figure:
     return figure
 
 
-def _draw_words(axes: Axes, weighted: WeightedText, lines: list[list[int]], height: float) -> None:
+def _draw_words(axes: Axes, weighted: WeightedText, lines: list[list[int]], height: float, cmap: str) -> None:
     """Draw words in their boxes; each starts where the measured box before it ends."""
     from matplotlib import colormaps
 
@@ -116,7 +115,7 @@ def _draw_words(axes: Axes, weighted: WeightedText, lines: list[list[int]], heig
         for index in line:
             share = weighted.shades[index]
             box = {
-                "facecolor": colormaps[COLORMAP](0.75 * share),
+                "facecolor": colormaps[cmap](0.75 * share),
                 "edgecolor": GOLD if index in weighted.gold else "none",
                 "boxstyle": "round,pad=0.2",
             }
