@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,80 @@ def test_a_damaged_chunk_is_computed_again(tmp_path: Path) -> None:
     healed.extract(images)
     assert Counting.n_images == 6
     assert torch.isfinite(healed.load(images)).all()
+
+
+def test_a_flipped_bit_is_noticed_computed_again_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    images = image_files(tmp_path, 5)
+    CachedFeatures(Counting(), tmp_path).extract(images)
+    expected = extract_features(Patches(), [image.open() for image in images]).half().float()
+    (path,) = tmp_path.glob("features/*/*.npy")
+    content = bytearray(path.read_bytes())
+    content[-7] ^= 0x40  # in the last image
+    path.write_bytes(content)
+    healed = CachedFeatures(Counting(), tmp_path)
+    ticks: list[int] = []
+    healed.extract(images, ticks.append)
+    assert torch.equal(healed.load(images), expected)
+    assert (Counting.n_images, sum(ticks)) == (6, 5), "only the damaged one"
+    assert "the cached features of 1 image are damaged, and computed again" in capsys.readouterr().err
+    again = CachedFeatures(Counting(), tmp_path)
+    again.extract(images)
+    assert torch.equal(again.load(images), expected)
+    assert (Counting.n_images, capsys.readouterr().err) == (6, ""), "the damaged features are not used any more"
+
+
+def test_a_cache_that_is_all_damaged_is_replaced(tmp_path: Path) -> None:
+    images = image_files(tmp_path, 2)
+    CachedFeatures(Counting(), tmp_path).extract(images)
+    (path,) = tmp_path.glob("features/*/*.npy")
+    header = len(path.read_bytes()) - 2 * Patches.grid[0] ** 2 * Patches.width * 2
+    path.write_bytes(path.read_bytes()[:header] + bytes(2 * Patches.grid[0] ** 2 * Patches.width * 2))
+    CachedFeatures(Counting(), tmp_path).extract(images)
+    assert Counting.n_images == 4
+    (path,) = tmp_path.glob("features/*/*.npy")
+    CachedFeatures(Counting(), tmp_path).extract(images)
+    assert Counting.n_images == 4
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        "[",
+        "{}",
+        '{"images": ["a", "b"]}',
+        '{"images": ["a", "b"], "crc32": [1]}',
+        '{"images": [1, 2], "crc32": [1, 2]}',
+        "7",
+    ],
+)
+def test_a_damaged_index_is_computed_again(index: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    images = image_files(tmp_path, 2)
+    CachedFeatures(Counting(), tmp_path).extract(images)
+    (path,) = tmp_path.glob("features/*/*.json")
+    path.write_text(index)
+    CachedFeatures(Counting(), tmp_path).extract(images)
+    assert Counting.n_images == 4
+    assert "are damaged, and computed again" in capsys.readouterr().err
+
+
+def test_features_of_another_shape_are_computed_again(tmp_path: Path) -> None:
+    images = image_files(tmp_path, 2)
+    CachedFeatures(Counting(), tmp_path).extract(images)
+    (path,) = tmp_path.glob("features/*/*.npy")
+    np.save(path, np.zeros((2, 3, 5), np.float16))
+    CachedFeatures(Counting(), tmp_path).extract(images)
+    assert Counting.n_images == 4
+
+
+def test_a_cache_of_the_first_versions_gets_checksums(tmp_path: Path) -> None:
+    images = image_files(tmp_path, 3)
+    CachedFeatures(Counting(), tmp_path).extract(images)
+    (path,) = tmp_path.glob("features/*/*.json")
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content["images"]))
+    CachedFeatures(Counting(), tmp_path).extract(images)
+    assert Counting.n_images == 3
+    assert json.loads(path.read_text()) == content
 
 
 def test_another_backbone_has_a_cache_of_its_own(tmp_path: Path) -> None:

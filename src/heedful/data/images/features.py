@@ -1,15 +1,17 @@
 """Feature maps of a backbone, cached on disk: computed once per image, memory-mapped.
 
 A cache belongs to one backbone with its weights and preprocessing, and images are identified by their content. It
-is written in chunks, each by atomic renames, so an interrupted extraction continues where it stopped.
+is written in chunks, each by atomic renames, so an interrupted extraction continues where it stopped. Features are
+compared with their checksums once, before they are used; damaged ones are computed again.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-from collections.abc import Callable, Sequence
+import secrets
+import sys
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,7 @@ import torch
 from torch import Tensor
 
 from heedful.data.images.backbone import Backbone
+from heedful.data.images.feature_chunk import FeatureChunk
 from heedful.data.images.files import ImageSource, resize_square
 from heedful.data.paths import cache_folder
 from heedful.errors import DataError
@@ -41,21 +44,20 @@ class CachedFeatures:
         self.key = hashlib.sha256(name.encode()).hexdigest()[:24]
         self.folder = (folder or cache_folder()) / "features" / self.key
         self.hashes: dict[ImageSource, str] = {}
-        self.positions: dict[str, tuple[int, int]] = {}  # content hash -> chunk, row
-        self.chunks: list[npt.NDArray[np.float16]] = []
+        self.positions: dict[str, tuple[FeatureChunk, int]] = {}  # content hash -> chunk, row
+        shape = (backbone.grid[0] * backbone.grid[1], backbone.width)
         for path in sorted(self.folder.glob("*.json")):
-            self._add_chunk(path)
+            try:
+                self._add_chunk(FeatureChunk.open(path, shape))
+            except (OSError, ValueError):
+                self._warn(f"a file, {path.name},")
+                with suppress(OSError):  # a cache that can only be read
+                    path.unlink(missing_ok=True)
 
-    def _add_chunk(self, path: Path) -> None:
-        try:
-            hashes = json.loads(path.read_text(encoding="utf-8"))
-            array = np.load(path.with_suffix(".npy"), mmap_mode="r")
-        except (OSError, ValueError):
-            return  # a damaged chunk is computed again
-        if len(array) == len(hashes):
-            for row, content_hash in enumerate(hashes):
-                self.positions[content_hash] = (len(self.chunks), row)
-            self.chunks.append(array)
+    def _add_chunk(self, chunk: FeatureChunk) -> None:
+        for row, content_hash in enumerate(chunk.images):
+            if content_hash:
+                self.positions[content_hash] = (chunk, row)
 
     def extract(
         self,
@@ -65,6 +67,7 @@ class CachedFeatures:
     ) -> None:
         """Compute the features that are missing; without `on_bad_image`, an unreadable image is an error."""
         missing: dict[str, ImageSource] = {}
+        damaged: set[str] = set()
         for image in images:
             try:
                 content_hash = self.content_hash(image)
@@ -73,6 +76,10 @@ class CachedFeatures:
             else:
                 if content_hash not in self.positions:
                     missing[content_hash] = image
+                elif not self._is_intact(content_hash):
+                    missing[content_hash] = image
+                    damaged.add(content_hash)
+        self._forget_damaged(damaged)
         on_progress(len(images) - len(missing))
         items = list(missing.items())
         for first in range(0, len(items), CHUNK_SIZE):
@@ -88,27 +95,41 @@ class CachedFeatures:
                 self._write_chunk(hashes, compute_features(self.backbone, pixels))
             on_progress(len(chunk))
 
+    def _is_intact(self, content_hash: str) -> bool:
+        chunk, row = self.positions[content_hash]
+        return chunk.is_intact(row)
+
     def content_hash(self, image: ImageSource) -> str:
         """Return the hash of an image's content, computed once per image."""
         if image not in self.hashes:
             self.hashes[image] = image.content_hash()
         return self.hashes[image]
 
+    def _forget_damaged(self, content_hashes: Collection[str]) -> None:
+        """Remove damaged rows from the cache, and say so: they are computed again."""
+        damaged = [self.positions.pop(content_hash) for content_hash in content_hashes]
+        for chunk, row in damaged:
+            chunk.images[row] = ""
+        for chunk in {id(chunk): chunk for chunk, _ in damaged}.values():
+            with suppress(OSError):  # a cache that can only be read
+                chunk.write_index()
+        if damaged:
+            self._warn("1 image" if len(damaged) == 1 else f"{len(damaged):,} images")
+
+    def _warn(self, what: str) -> None:
+        message = f"{self.folder}: the cached features of {what} are damaged, and computed again"
+        print(f"warning: {message}", file=sys.stderr)
+
     def _write_chunk(self, hashes: list[str], features: Tensor) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        stem = hashlib.sha256("".join(hashes).encode()).hexdigest()[:16]
-        draft = self.folder / f"{stem}.{os.getpid()}.tmp"
-        with draft.open("wb") as file:
-            np.save(file, features.half().numpy())
-        draft.replace(self.folder / f"{stem}.npy")
-        draft.write_text(json.dumps(hashes), encoding="utf-8")
-        draft.replace(self.folder / f"{stem}.json")
-        self._add_chunk(self.folder / f"{stem}.json")
+        # a new name each time: another process may write the same images, with other bits at the end of a number
+        path = self.folder / f"{secrets.token_hex(8)}.json"
+        self._add_chunk(FeatureChunk.write(path, hashes, features.half().numpy()))
 
     def load(self, images: Sequence[ImageSource]) -> Tensor:
         """Return the features of extracted images: (image, region, width)."""
         positions = [self.positions[self.content_hash(image)] for image in images]
-        return torch.from_numpy(np.stack([self.chunks[chunk][row] for chunk, row in positions])).float()
+        return torch.from_numpy(np.stack([chunk.features[row] for chunk, row in positions])).float()
 
     def has(self, image: ImageSource) -> bool:
         """Return whether the features of an image are extracted."""
