@@ -81,6 +81,48 @@ def test_check_describes_every_value_and_names_its_origin(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
+    ("recipe", "shown", "hidden"),
+    [
+        ("world-moods", "[model.classifier]", "[model.decoder]"),
+        ("world-moods", "class_weights = []", "negatives"),
+        ("world-tastes", "negatives = 4", "[tokenizer]"),
+        ("world-phrases", "[decoding]", "vectors"),
+        ("ptb-lstm", "shortlist", "[model.encoder]"),
+    ],
+)
+def test_check_shows_what_the_task_reads(recipe: str, shown: str, hidden: str) -> None:
+    loaded = load_recipe(next(path for path in RECIPES if path.stem == recipe))
+    text = recipe_toml(loaded.recipe, loaded.origins)
+    assert f"\n{shown}" in text
+    assert f"\n{hidden}" not in text
+    assert f"\n{hidden}" in recipe_toml(loaded.recipe), "a model folder has every value"
+
+
+def test_check_shows_what_was_set_without_effect() -> None:
+    loaded = load_recipe(next(path for path in RECIPES if path.stem == "world-tastes"), ["decoding.beam=3"])
+    assert "[decoding]\nbeam = 3  # " in recipe_toml(loaded.recipe, loaded.origins)
+
+
+@pytest.mark.parametrize(
+    ("setting", "names"),
+    [
+        ("schedule", ("constant", "inverse-sqrt", "cosine", "linear", "plateau")),
+        ("header", ("auto", "yes", "no")),
+        ("preset", ("classify-learned", "classify-mean")),
+        ("score", ("additive", "dot")),
+    ],
+)
+def test_check_lists_the_choices_of_a_setting(setting: str, names: tuple[str, ...], tmp_path: Path) -> None:
+    loaded = load_recipe(write(tmp_path, MOODS))
+    (line,) = [
+        line for line in recipe_toml(loaded.recipe, loaded.origins).splitlines() if line.startswith(f"{setting} =")
+    ]
+    listed = line.partition("one of: ")[2].partition(" (")[0].split(", ")
+    assert set(names) <= set(listed)
+    assert "cgru" not in listed
+
+
+@pytest.mark.parametrize(
     ("override", "value"),
     [
         ("training.epochs=9", 9),

@@ -25,8 +25,9 @@ def check(
 ) -> None:
     """Check a recipe or a trained model.
 
-    Prints every setting of a recipe with its value, its meaning and where it was set. Of a model, checks that its files
-    are as they were written, that its weights are finite, and that it computes the same outputs as when it was saved.
+    Prints every setting of a recipe with its value, its meaning, its choices and where it was set. Of a model, checks
+    that its files are as they were written, that its weights are finite, and that it computes the same outputs as when
+    it was saved.
     """
     if (recipe / "model.json").exists() or (not recipe.exists() and _is_bundled(recipe)):
         if overrides:

@@ -252,3 +252,16 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     **RECOMMENDERS,
     **LANGUAGE_MODELS,
 }
+
+_BY_TASK = {
+    "caption": CAPTIONERS,
+    "classify": CLASSIFIERS,
+    "recommend": RECOMMENDERS,
+    "read": LANGUAGE_MODELS,
+    **dict.fromkeys(("translate", "summarize", "reply", "transduce"), ENCODER_DECODERS),
+}
+
+
+def presets_of(task: str) -> list[str]:
+    """Return the names of the presets for a task; a plugin's task may use any."""
+    return list(_BY_TASK.get(task, PRESETS))
