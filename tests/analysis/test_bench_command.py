@@ -14,8 +14,10 @@ from changed_models import write_hashes
 from command_line import here, refused
 from heedful.analysis.bench import BenchResult, load_lines
 from heedful.analysis.bench_lines import BENCH_LINES, built_in_lines
-from heedful.errors import DataError
+from heedful.errors import DataError, DecodingError
+from heedful.models import Seq2Seq
 from heedful.tasks.registry import TASKS
+from heedful.tasks.seq2seq.predict import load_predictor
 from small_models import random_model_folder, small_preset
 
 OPTIONS = ("--threads", "1")
@@ -56,6 +58,19 @@ def test_every_mode_is_measured_in_float32_and_int8(model: Path) -> None:
         assert min(mode["rates"]) > 0
         assert mode["lines_per_second"] == pytest.approx(sum(mode["rates"]) / 2)
         assert (mode["same_outputs"] is None) != mode["int8"]
+
+
+def test_bounds_and_numbers_that_are_not_finite_are_errors(model: Path, tmp_path: Path) -> None:
+    assert "--lines': Input should be less than or equal to 100000" in refused(
+        "bench", "-m", model, "--lines", "100001"
+    )
+    assert "--rounds': Input should be less than or equal to 1000" in refused("bench", "-m", model, "--rounds", "9999")
+    predictor = load_predictor([model])
+    assert isinstance(predictor.model, Seq2Seq)
+    for parameter in predictor.model.parameters():
+        parameter.data.fill_(float("nan"))
+    with pytest.raises(DecodingError, match="the model's output is not finite in step 1"):
+        predictor.search(["the cat"], predictor.decoding)
 
 
 def test_lines_come_from_a_file_and_blank_ones_are_skipped(model: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +13,9 @@ import pytest
 import typer
 
 import small_models
-from command_line import RECIPES, complaint, heedful, here, refused
+from command_line import HEEDFUL, RECIPES, complaint, heedful, here, refused
 from heedful.cli.app import app
+from heedful.cli.console import print_json
 from heedful.cli.generate import COMMANDS as GENERATE
 from heedful.cli.options import parse_decoding, warn_if_int8_is_slow
 from heedful.config import DecodingOptions
@@ -36,6 +38,18 @@ def test_help_names_every_command() -> None:
     listed = [line.split()[0] for line in done.stdout.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()]
     assert listed == list(COMMANDS)
     assert {*TASKS, "check", "train", "evaluate", "trace", "show", "measure", "compare", "bench"} < set(listed)
+
+
+def test_json_has_no_infinity(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"a": [1.5, math.nan, (math.inf, "é\x1b")], "b": {"c": -math.inf}, "d": None})
+    assert capsys.readouterr().out == '{"a": [1.5, null, [null, "é\\u001b"]], "b": {"c": null}, "d": null}\n'
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device")
+def test_a_full_disk_behind_stdout_is_an_error_without_traceback() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([HEEDFUL, "models"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "error: the output: No space left on device\n")
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -253,6 +254,38 @@ def test_a_cache_that_cannot_be_written_is_an_error(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("HEEDFUL_CACHE", str(tmp_path / "file"))
     with pytest.raises(DataError, match=r"the cache cannot be written: .* \(set HEEDFUL_CACHE to another folder"):
         open_tsv(write_tsv(tmp_path))
+
+
+FULL = """
+import resource, signal, sys; sys.path[:0] = [{package!r}]
+from pathlib import Path
+from heedful.config import DataConfig, TokenizerConfig
+from heedful.data.corpus import open_corpus
+from heedful.data.pairs import PairFiles
+from heedful.data.tokenizer import train_tokenizers
+from heedful.errors import DataError
+data = DataConfig(train=("a.tsv",), valid=("a.tsv",), in_memory=0)
+pairs = PairFiles(["a.tsv"], Path(), data)
+tokenizers = train_tokenizers(pairs, TokenizerConfig())
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))  # a file cannot grow, as on a full disk
+try:
+    open_corpus(pairs, *tokenizers, data)
+except DataError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of file sizes")
+def test_a_full_disk_is_named_and_leaves_nothing(tmp_path: Path) -> None:
+    write_tsv(tmp_path)
+    program = FULL.format(package=str(Path(heedful.__file__).parent.parent))
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert re.match(rf"{tmp_path}/.*: the cache cannot be written: File too large", done.stdout), done.stdout
+    assert "Exception ignored" not in done.stderr, done.stderr
+    assert caches(tmp_path) == []
 
 
 def test_a_corpus_without_pairs_is_an_error() -> None:

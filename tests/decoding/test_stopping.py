@@ -125,23 +125,6 @@ def test_a_time_limit_is_a_positive_number(seconds: float) -> None:
         StopCondition(seconds)
 
 
-def test_a_wide_beam_gets_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heedful.decoding.batched.MAX_HYPOTHESES", 8)
-    for options, expected in (
-        (DecodingOptions(method="beam", beam=3, max_length=2), [1, 2, 2]),
-        (DecodingOptions(method="beam", beam=9, max_length=2), [1] * 5),
-        (DecodingOptions(max_length=2, beam=1), [5]),
-    ):
-        sizes: list[int] = []
-
-        def make_batch(rows: object, sizes: list[int] = sizes) -> TextBatch:
-            sizes.append(len(list(rows)))  # type: ignore[call-overload]
-            return TextBatch(pad([SOURCES[0]] * sizes[-1]))
-
-        search_all(small_model(), make_batch, [1] * 5, options)
-        assert sorted(sizes) == expected
-
-
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
 @pytest.mark.parametrize("method", METHODS, ids=["greedy", "beam", "sample"])
 @pytest.mark.parametrize("sources", [SOURCES, SOURCES[:1]], ids=["batch", "sentence"])

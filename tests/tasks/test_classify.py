@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from random import Random
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ import heedful
 from command_line import complaint, here
 from command_line import heedful as run_forked
 from heedful.errors import DecodingError, ModelError
+from heedful.tasks.base import EvaluationRequest
 from heedful.tasks.classify.api import Classifier
+from heedful.tasks.classify.evaluate import evaluate_models
 from heedful.tasks.classify.predict import classify_lines
 from heedful.tasks.model_folder import load_model
 from heedful.trace.schema import Trace
@@ -212,6 +215,11 @@ def test_probabilities_that_are_not_finite_are_an_error(model: Path) -> None:
         parameter.data.fill_(float("inf"))
     with pytest.raises(DecodingError, match="line 2: the output of model is not finite; its weights are damaged"):
         classify_lines(loaded, ["", SENTENCE])
+    with (
+        patch("heedful.tasks.classify.evaluate.load_model_for", lambda *_: loaded),
+        pytest.raises(DecodingError, match="the texts: the output of model is not finite"),
+    ):
+        evaluate_models([model], EvaluationRequest())
 
 
 def test_lines_that_cannot_be_read_are_reported_and_the_others_classified(model: Path) -> None:

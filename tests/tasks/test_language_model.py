@@ -6,6 +6,7 @@ import json
 import math
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -17,8 +18,10 @@ from heedful.data.line_file import open_lines
 from heedful.data.text import encode_text
 from heedful.data.tokenizer import END, START
 from heedful.errors import DecodingError
+from heedful.tasks.base import EvaluationRequest
 from heedful.tasks.language_model.assets import LoadedLanguageModel
 from heedful.tasks.language_model.data import start_token
+from heedful.tasks.language_model.evaluate import evaluate_models
 from heedful.tasks.language_model.predict import Line, Word, exp2, read_lines
 from heedful.tasks.language_model.score import token_surprisals
 from heedful.tasks.model_folder import load_model
@@ -298,8 +301,13 @@ def test_numbers_that_are_not_finite_are_an_error_and_huge_ones_are_infinite(mod
     loaded: LoadedLanguageModel = load_model(models["lstm"])
     assert exp2(3.0) == 8
     line = Line(SENTENCE, [Word("the", 1e5, False, ())], 1)
-    assert (line.perplexity, line.to_dict()["perplexity"]) == (math.inf, None)
+    assert line.perplexity == math.inf
     for parameter in loaded.model.parameters():
         parameter.data.fill_(math.nan)
     with pytest.raises(DecodingError, match="line 1: the output of lstm is not finite; its weights are damaged"):
         list(read_lines(loaded, [SENTENCE]))
+    with (
+        patch("heedful.tasks.language_model.evaluate.load_model", lambda _: loaded),
+        pytest.raises(DecodingError, match="the text: the output of lstm is not finite"),
+    ):
+        evaluate_models([models["lstm"]], EvaluationRequest())

@@ -7,6 +7,7 @@ import os
 import re
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -19,9 +20,11 @@ from command_line import heedful as run_forked
 from heedful.config import load_recipe
 from heedful.data.ratings import open_ratings
 from heedful.errors import ArgumentError, DecodingError
+from heedful.tasks.base import EvaluationRequest
 from heedful.tasks.model_folder import load_model
 from heedful.tasks.recommend.api import Recommender
 from heedful.tasks.recommend.assets import LoadedRecommender
+from heedful.tasks.recommend.evaluate import evaluate_models
 from heedful.tasks.recommend.measure import HistoryProbeTarget, load_cases
 from heedful.tasks.recommend.predict import find_history, weigh_history
 from heedful.tasks.recommend.predict import recommend as recommend_items
@@ -456,3 +459,8 @@ def test_scores_that_are_not_finite_are_an_error(model: Path) -> None:
         recommend_items(loaded, history)
     with pytest.raises(DecodingError, match=r"a history of \d+ items: the output of m is not finite"):
         weigh_history(loaded, history, [1])
+    with (
+        patch("heedful.tasks.recommend.evaluate.load_model", lambda _: loaded),
+        pytest.raises(DecodingError, match="the held-out items: the output of m is not finite"),
+    ):
+        evaluate_models([model], EvaluationRequest())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -75,10 +76,10 @@ def load_lines(model: Path, file: Path | None, count: int, log: Callable[[str], 
     """Return the inputs: the lines of a file, the model's test or validation data, or built-in ones."""
     if file is not None:
         require_file(file)
-        lines = [line for line in read_lines(file) if line.strip()]
+        lines = list(islice((line for line in read_lines(file) if line.strip()), count))
         if not lines:
             raise DataError(f"{file}: has no lines to generate from")
-        return lines[:count]
+        return lines
     task = read_card(model)["task"]
     check_task(model.name, task, "translate")
     for split in ("test", "valid"):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import signal
 import sys
 import time
+import warnings
 from contextlib import suppress
 from types import FrameType
 
@@ -31,6 +33,7 @@ def main() -> None:
 
     for stream in (sys.stdout, sys.stderr):  # UTF-8 in every locale
         stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
+    warnings.filterwarnings("ignore", module=r"PIL\.")  # about damaged metadata of images that can still be shown
     with safe_streams():
         _run()
 
@@ -52,8 +55,8 @@ def _run() -> None:
         sys.stderr.close()
         sys.exit(141)
     except OSError as error:  # a full disk, a folder without write permission
-        path = f"{error.filename}: " if error.filename else ""
-        _exit(2, f"error: {path}{error.strerror or error}")
+        path = error.filename or ("the output" if error.errno == errno.ENOSPC else "")
+        _exit(2, f"error: {f'{path}: ' if path else ''}{error.strerror or error}")
     except (MemoryError, RuntimeError) as error:  # torch raises RuntimeError when the CPU's memory is exhausted
         messages = ("can't allocate memory", "out of memory")
         if not isinstance(error, MemoryError) and not any(text in str(error) for text in messages):

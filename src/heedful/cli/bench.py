@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_format
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from heedful.cli.console import print_json
 from heedful.cli.options import JsonReport, ModelsOfAnyTask, Threads
 
 if TYPE_CHECKING:
@@ -26,8 +26,10 @@ def bench(
     ] = None,
     *,
     model: ModelsOfAnyTask = None,
-    lines: Annotated[int, typer.Option(metavar="N", min=1, help="Use at most this many lines.")] = 500,
-    rounds: Annotated[int, typer.Option(metavar="N", min=1, help="Number of measurements per configuration.")] = 3,
+    lines: Annotated[int, typer.Option(metavar="N", min=1, max=100_000, help="Use at most this many lines.")] = 500,
+    rounds: Annotated[
+        int, typer.Option(metavar="N", min=1, max=1_000, help="Number of measurements per configuration.")
+    ] = 3,
     threads: Threads = 0,
     json: JsonReport = False,
 ) -> None:
@@ -45,7 +47,7 @@ def bench(
     rows = run_bench(folders, texts, rounds, threads, log)
     if json:
         report = {"threads": threads, "rounds": rounds, "modes": [row.to_dict() for row in rows]}
-        print(json_format.dumps(report, ensure_ascii=False))
+        print_json(report)
         return
     console = make_console()
     console.print(f"{len(texts):,} lines, {threads} threads, {rounds} rounds; configurations alternate:")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from heedful.cli.console import print_json
 from heedful.cli.options import Figure, JsonLines, Model, Threads, parse_decoding, with_decoding
 from heedful.errors import DataError, DecodingTimeoutError
 
@@ -135,7 +135,7 @@ def _print_caption(
             {"text": text, "logp": h.logp, "score": h.score, "finished": h.finished}
             for text, h in zip(texts, hypotheses, strict=True)
         ]
-        print(json_format.dumps({"image": name, "outputs": outputs}, ensure_ascii=False))
+        print_json({"image": name, "outputs": outputs})
     else:
         print("\n".join(f"{name}\t{text}" if with_name else text for text in texts))
 

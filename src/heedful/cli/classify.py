@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json as json_format
 import sys
 from typing import Annotated
 
 import typer
 
+from heedful.cli.console import print_json
 from heedful.cli.lines import InputLines, check_files, count_lines
 from heedful.cli.options import InputFiles, Model, OnTooLong, OnTooLongChoice, Threads
 
@@ -44,7 +44,7 @@ def classify(
             for number, (line, result) in enumerate(zip(lines, results, strict=True), first):
                 if json:
                     record = {"text": line, "label": None} if result is None else result.to_dict()
-                    print(json_format.dumps(inputs.add_error(number, record), ensure_ascii=False))
+                    print_json(inputs.add_error(number, record))
                 else:
                     print("" if result is None else f"{result.label}\t{result.p:.4f}")
             sys.stdout.flush()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
@@ -40,6 +42,23 @@ def safe_streams() -> Iterator[None]:
         yield
     finally:
         sys.stdout, sys.stderr = streams
+
+
+def print_json(value: Any) -> None:
+    """Print a value as one line of JSON; numbers that are not finite, which JSON does not have, become null."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_without_infinity(value), ensure_ascii=False)
+    print(text)
+
+
+def _without_infinity(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {name: _without_infinity(item) for name, item in value.items()}
+    return [_without_infinity(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def make_console(*, stderr: bool = False, soft_wrap: bool = False) -> Console:

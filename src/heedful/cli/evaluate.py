@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json as json_format
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from heedful.cli.console import print_json
 from heedful.cli.options import (
     DataFiles,
     Int8,
@@ -80,7 +80,7 @@ def evaluate(
         comparison = result.compare_to(other_result).to_dict()
         report["against"] = {"model": other_result.name, **other_result.to_dict(), "comparison": comparison}
     if json:
-        print(json_format.dumps(report, ensure_ascii=False))
+        print_json(report)
         return
     console = make_console()
     console.print(f"{result.name}: {result.items:,} {result.unit}")

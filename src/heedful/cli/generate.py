@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json as json_format
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from heedful.cli.console import print_json
 from heedful.cli.lines import CHUNK, InputLines, check_files, count_lines, report_timeout
 from heedful.cli.options import (
     InputFiles,
@@ -65,7 +65,7 @@ def make_command(task: str) -> Callable[..., None]:
                 if json:
                     records = generate_records(predictor, lines, options, on_progress, first, on_too_long.value, stop)
                     for number, record in enumerate(records, first):
-                        print(json_format.dumps(inputs.add_error(number, record), ensure_ascii=False))
+                        print_json(inputs.add_error(number, record))
                 else:
                     texts = generate_texts(predictor, lines, options, on_progress, first, on_too_long.value, stop)
                     for outputs in texts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from heedful.cli.console import print_json
 from heedful.cli.options import DataFiles, JsonReport, Split
 from heedful.errors import DataError, nearest
 
@@ -89,7 +89,7 @@ def measure(
     tests = TESTS if "all" in names else () if "none" in names else names or DEFAULT_TESTS
     report = run_measure(loaded, examples, FaithfulnessOptions(tests, steps, seed=seed, log=_log), gold_links)
     if json:
-        print(json_format.dumps(report, ensure_ascii=False))
+        print_json(report)
     else:
         print_report(make_console(), report)
 
@@ -105,7 +105,7 @@ def _score_links(links: Path, gold: Path, base: int, as_json: bool) -> None:
 
     score = score_alignment([line.possible for line in read_links(links)], read_links(gold, base))
     if as_json:
-        print(json_format.dumps(score._asdict()))
+        print_json(score._asdict())
         return
     metrics = f"AER {score.aer:.2f}  precision {score.precision:.2f}  recall {score.recall:.2f}"
     print(f"{metrics}  ({score.links:,} links)")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json as json_format
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from heedful.cli.console import print_json
 
 
 def list_models(
@@ -18,7 +19,7 @@ def list_models(
 
     cards = {name: {**read_card(folder), "bytes": _size(folder)} for name, folder in bundled_models().items()}
     if json:
-        print(json_format.dumps(cards, ensure_ascii=False))
+        print_json(cards)
         return
     if not cards:
         print("This installation has no bundled models; train one with heedful train.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from heedful.cli.console import print_json
 from heedful.cli.lines import InputLines, check_utf8
 from heedful.cli.options import Figure, JsonLines, Model, OnTooLong, OnTooLongChoice
 from heedful.errors import DataError, TraceError, nearest
@@ -57,8 +57,10 @@ def read(
         first = max(0, stdin.count - len(chunk)) + 1
         results = read_lines(loaded, chunk, first, on_too_long=on_too_long.value)
         for number, line in enumerate(results, first):
-            record = stdin.add_error(number, line.to_dict())
-            print(json_format.dumps(record, ensure_ascii=False) if json else _table(line))
+            if json:
+                print_json(stdin.add_error(number, line.to_dict()))
+            else:
+                print(_table(line))
         sys.stdout.flush()
     stdin.exit_if_failed()
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_format
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from heedful.cli.console import print_json
 from heedful.cli.options import Figure, JsonReport, Model
 from heedful.errors import DataError
 
@@ -54,7 +54,7 @@ def recommend(
         raise DataError("--explain: needs -o, the file to draw to")
     recommendations = recommend_items(loaded, history, top, reasons)
     if json:
-        print(json_format.dumps(_record(loaded, user, history, recommendations), ensure_ascii=False))
+        print_json(_record(loaded, user, history, recommendations))
     else:
         print(f"for {_describe(user, history)}:", file=sys.stderr)
         _print_table(loaded, recommendations)

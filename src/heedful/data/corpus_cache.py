@@ -109,11 +109,15 @@ class _HashedFile:
         self.digest.update(raw)
         self.file.write(raw)
 
-    def close(self) -> str:
+    def sync(self) -> str:
+        """Write everything to disk and return the hash."""
         self.file.flush()
         os.fsync(self.file.fileno())
-        self.file.close()
         return self.digest.hexdigest()
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):  # of data that did not fit on the disk, which has been reported
+            self.file.close()
 
 
 def _write_files(
@@ -131,8 +135,10 @@ def _write_files(
                 last_ends[side] = int(row_ends[-1])
                 ids[side].write(chunk.ids[side])
                 ends[side].write(row_ends.astype("<i8"))
+        hashes = {file.path.name: file.sync() for file in (*ids, *ends)}
     finally:
-        hashes = {file.path.name: file.close() for file in (*ids, *ends)}
+        for file in (*ids, *ends):
+            file.close()
     header = {"format": FORMAT, "sha256": hashes, "dtype": list(dtypes), "counts": counts()._asdict()}
     (draft / "corpus.json").write_text(json.dumps(header, indent=1), encoding="utf-8")
 

@@ -18,6 +18,7 @@ from heedful.tasks.base import EvaluationRequest, Table
 from heedful.tasks.classify.assets import LoadedClassifier
 from heedful.tasks.classify.score import label_probabilities
 from heedful.tasks.classify.training import VALIDATION_METRICS
+from heedful.tasks.limits import check_finite
 from heedful.tasks.model_folder import load_model_for
 from heedful.tasks.splits import choose_split, open_splits
 
@@ -110,6 +111,8 @@ def evaluate_models(folders: Sequence[Path], request: EvaluationRequest) -> Labe
     texts = [pair.source for pair in pairs]
     threads = request.threads or available_cpus()
     by_model = [label_probabilities(m.model, m.assets.source.encode_all(texts), threads) for m in models]
+    for model, probabilities in zip(models, by_model, strict=True):
+        check_finite([float(probabilities.sum())], "the texts", model.name)
     outputs = [labels[best] for best in torch.stack(by_model).mean(dim=0).argmax(dim=1).tolist()]
     references = [normalize_label(pair.target) for pair in pairs]
     names = list(request.metrics) or list(VALIDATION_METRICS)

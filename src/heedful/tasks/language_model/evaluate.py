@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from heedful.data.line_file import LineFile, open_lines
 from heedful.data.text import encode_text
 from heedful.data.tokenizer import UNK
@@ -24,6 +26,7 @@ from heedful.tasks.base import EvaluationRequest, Table
 from heedful.tasks.language_model.assets import LoadedLanguageModel
 from heedful.tasks.language_model.data import inference_max_tokens, protocol_name
 from heedful.tasks.language_model.score import token_surprisals
+from heedful.tasks.limits import check_finite
 from heedful.tasks.model_folder import load_model
 from heedful.tasks.splits import choose_split
 
@@ -88,6 +91,7 @@ def evaluate_models(folders: Sequence[Path], request: EvaluationRequest) -> Lang
     shortened = text.counts.cut + text.counts.skipped
     protocol = protocol_name(recipe) + (f"|lines {recipe.data.on_too_long}:{shortened}" if shortened else "")
     surprisals = token_surprisals(loaded.model, text, recipe)
+    check_finite(map(float, map(np.sum, surprisals)), "the text", loaded.name)
     unknown = sum(row.count(UNK) for row in loaded.assets.text.encode_all(lines))
     metrics = {PERPLEXITY: surprisal.PERPLEXITY.state(surprisals, protocol).metric()}
     if not unknown and not shortened:

@@ -68,8 +68,7 @@ class Line(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """Return everything for JSON; `weights` are those of `<s>` and of each earlier word."""
         words = [{"word": w.text, "bits": w.bits, "unknown": w.unknown, "weights": list(w.weights)} for w in self.words]
-        perplexity = self.perplexity if math.isfinite(self.perplexity) else None  # JSON has no infinity
-        total = {"tokens": self.tokens, "bits": self.bits, "perplexity": perplexity}
+        total = {"tokens": self.tokens, "bits": self.bits, "perplexity": self.perplexity}
         return {"text": self.text, **(total if words else {}), "words": words}
 
 

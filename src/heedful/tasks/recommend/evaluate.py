@@ -21,6 +21,7 @@ from heedful.metrics.significance import Comparison, compare_states
 from heedful.metrics.state import Metric, MetricState
 from heedful.parallel import available_cpus
 from heedful.tasks.base import EvaluationRequest, Table
+from heedful.tasks.limits import check_finite
 from heedful.tasks.model_folder import load_model
 from heedful.tasks.recommend.assets import LoadedRecommender
 from heedful.tasks.recommend.score import rank_held_out
@@ -128,10 +129,12 @@ def evaluate_models(folders: Sequence[Path], request: EvaluationRequest) -> Reco
     test = evaluation_users(loaded, request.data, request.split)
     histories = loaded.assets.histories.without(test.held_out.users, test.held_out.items)
     threads = request.threads or available_cpus()
-    ranks = {
-        all_items: rank_held_out(loaded.model, histories, test.held_out, threads, all_items).ranks
+    results = {
+        all_items: rank_held_out(loaded.model, histories, test.held_out, threads, all_items)
         for all_items in {False, *over_all.values()}
     }
+    check_finite([result.loss for result in results.values()], "the held-out items", loaded.name)
+    ranks = {all_items: result.ranks for all_items, result in results.items()}
 
     def state(name: str) -> MetricState:
         return ranking_state(name, ranks[over_all[name]], ALL_ITEMS if over_all[name] else test.candidates)
