@@ -2,19 +2,10 @@
 import { mergeErrors, NO_ERRORS, siteErrors, type Errors } from "./check";
 import { draw, h, type Children, type VNode } from "./dom";
 import { clearHighlight, highlight } from "./highlight";
-import { FIGURES, VIEWS, formatLink, parseLink, type State, type View } from "./link";
+import { FIGURES, availableViews, formatLink, parseLink, validState, type State, type View } from "./link";
 import { reveal, syncScroll } from "./scroll";
 import { Arrays } from "./tensor";
-import {
-  changeSpeed,
-  clampTick,
-  lastTick,
-  moveSteps,
-  positionAt,
-  tickAt,
-  tickDelay,
-  type Timeline,
-} from "./timeline";
+import { changeSpeed, lastTick, moveSteps, positionAt, tickAt, tickDelay, type Timeline } from "./timeline";
 import type { Trace } from "./trace";
 import { walkableSites, type Painter, type CellAction, type Ui } from "./ui";
 import { alignment } from "./views/alignment";
@@ -32,7 +23,7 @@ const VIEW_LABELS: Record<View, string> = {
   photo: "Photo",
   history: "History",
 };
-const VIEW_FUNCTIONS: Record<View, (ui: Ui) => Children> = {
+export const VIEW_FUNCTIONS: Record<View, (ui: Ui) => Children> = {
   walk,
   alignment,
   "what-if": counterfactuals,
@@ -76,20 +67,8 @@ export class App {
     void this.recomputeTrace();
   }
 
-  /** The state, with a view, step or site that this trace does not have reset to the default. */
   private validState(state: State): State {
-    const known = this.trace.sites.some((record) => record.site === state.site);
-    const view = this.views().includes(state.view) ? state.view : "walk";
-    return { ...state, view, tick: clampTick(this.timeline, state.tick), site: known ? state.site : null };
-  }
-
-  /** The available views: Photo needs an image, History a recommender. */
-  private views(): View[] {
-    const available: Partial<Record<View, boolean>> = {
-      photo: this.trace.source.image != null,
-      history: this.trace.sites.some((record) => record.kind === "history"),
-    };
-    return VIEWS.filter((view) => available[view] ?? true);
+    return validState(state, this.trace, this.timeline);
   }
 
   /** Recompute the numbers of the trace site by site, so that the page stays responsive. */
@@ -191,7 +170,7 @@ export class App {
     return h(
       "nav",
       { class: "tabs", "aria-label": "Views" },
-      this.views().map((view) =>
+      availableViews(this.trace).map((view) =>
         h(
           "a",
           {

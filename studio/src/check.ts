@@ -1,6 +1,7 @@
 /** Recomputes scores, weights and contexts from the trace alone and compares them with the recorded ones. */
 import {
   dot,
+  isKnownMechanism,
   maxDifference,
   weightedSum,
   weightsFromScores,
@@ -37,7 +38,18 @@ export function attentionSettings(trace: Trace, record: SiteRecord): AttentionSe
   if (record.kind === "self" || section(trace, "decoder").kind === "transformer") {
     return { ...DEFAULT_SETTINGS, score: "scaled-dot", heads: record.heads };
   }
-  return { ...DEFAULT_SETTINGS, ...section(trace, "attention") };
+  return { ...DEFAULT_SETTINGS, ...usable(section(trace, "attention")) };
+}
+
+/** The settings that this page knows, as far as they have the right type. */
+function usable(settings: Section): Partial<AttentionSettings> {
+  const defaults: Section = { ...DEFAULT_SETTINGS };
+  return Object.fromEntries(
+    Object.keys(defaults)
+      .filter((name) => typeof settings[name] === typeof defaults[name])
+      .filter((name) => !(typeof settings[name] === "string" && settings[name] in Object.prototype))
+      .map((name) => [name, settings[name]]),
+  );
 }
 
 /** A description of the query vector. */
@@ -74,6 +86,7 @@ export function allowedKeys(trace: Trace, arrays: Arrays, record: SiteRecord, qu
     Array.from({ length: keys }, (_, key) => (keep === null || keep[key] !== 0) && test(key));
   if (record.kind === "pool" && record.query_side === "source") {
     // The last word of a sentence is its query, the sentence's words are the keys; other words have none.
+    if (!arrays.has("sentence_ends")) return allowed(() => true);
     const isEnd = arrays.get("sentence_ends").data;
     const first = isEnd.slice(0, query).lastIndexOf(1) + 1;
     return allowed((key) => isEnd[query] === 1 && first <= key && key <= query);
@@ -152,14 +165,15 @@ export function recompute(
   const recorded = arrays.row(record.weights, query, head);
   const edited = isEdited(trace, record, query);
   if (!edited) errors.rowSum = rowSumError(record, recorded);
-  if (record.scores != null) {
+  const settings = attentionSettings(trace, record);
+  if (record.scores != null && isKnownMechanism(settings)) {
     const scores = arrays.row(record.scores, query, head);
     const allowed = allowedKeys(trace, arrays, record, query);
     const slots = emptySlotScores(arrays, record, query, head);
     weights = weightsFromScores(
       [...Array.from(scores), ...slots],
       [...allowed, ...slots.map(() => true)],
-      attentionSettings(trace, record),
+      settings,
       query,
       extrasAt(arrays, record, query, head),
     ).slice(0, scores.length);

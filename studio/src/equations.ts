@@ -117,6 +117,13 @@ export function gaussian(position: number, center: number, window: number): numb
   return Math.exp(-((position - center) ** 2) / (2 * (window / 2) ** 2));
 }
 
+const NORMALIZERS: readonly string[] = ["softmax", "smoothed-softmax", "sparsemax", "entmax15"];
+const PLACEMENTS: readonly string[] = ["global", "local-m", "local-p", "hard", "uniform"];
+
+/** Whether this page knows the normalizer and the placement; those of plugins are not recomputed. */
+export const isKnownMechanism = ({ normalizer, placement }: AttentionSettings): boolean =>
+  NORMALIZERS.includes(normalizer) && PLACEMENTS.includes(placement);
+
 /** The weights of one query: mask, placement and normalizer. */
 export function weightsFromScores(
   scores: Vector,

@@ -1,4 +1,7 @@
 /** Deep links: everything shown follows from the part of the address after `#`. */
+import { clampTick, type Timeline } from "./timeline";
+import type { Trace } from "./trace";
+import { findSite, findWalkableSite } from "./ui";
 
 export const VIEWS = ["walk", "alignment", "what-if", "photo", "history"] as const;
 export type View = (typeof VIEWS)[number];
@@ -61,11 +64,38 @@ export function formatLink(state: State): string {
 }
 
 function parseInteger(text: string | null): number | null {
-  return text !== null && /^\d+$/.test(text) ? Number(text) : null;
+  const value = text !== null && /^\d+$/.test(text) ? Number(text) : NaN;
+  return Number.isSafeInteger(value) ? value : null;
 }
 
 function oneOf<T extends string>(text: string | null, known: readonly T[], fallback: T): T {
   return known.find((name) => name === text) ?? fallback;
+}
+
+/** The views of a trace: Photo needs an image, History a recommender. */
+export function availableViews(trace: Trace): View[] {
+  const available: Partial<Record<View, boolean>> = {
+    photo: trace.source.image != null,
+    history: trace.sites.some((record) => record.kind === "history"),
+  };
+  return VIEWS.filter((view) => available[view] ?? true);
+}
+
+/** The state, with a view, step, site, head or position that this trace does not have reset to the default. */
+export function validState(state: State, trace: Trace, timeline: Timeline): State {
+  const view = availableViews(trace).includes(state.view) ? state.view : DEFAULT_STATE.view;
+  const site = trace.sites.some((record) => record.site === state.site) ? state.site : null;
+  const shown =
+    view === "walk" ? findWalkableSite(trace, site) : findSite(trace, view === "history" ? null : site);
+  const positions = (shown?.key_side === "target" ? trace.target : trace.source).tokens.length;
+  return {
+    ...state,
+    view,
+    site,
+    tick: clampTick(timeline, state.tick),
+    head: state.head !== null && trace.sites.some((record) => state.head! < record.heads) ? state.head : null,
+    position: state.position !== null && state.position < positions ? state.position : null,
+  };
 }
 
 /** Parse the address; invalid values become the defaults. */

@@ -135,6 +135,20 @@ def test_axe_finds_nothing_serious(show: Opener) -> None:
 
 
 @pytest.mark.browser
+def test_odd_addresses_fall_back_to_what_the_trace_has(show: Opener) -> None:
+    page = show(recommendation_trace())
+    for link in (
+        "#/history?position=99999",
+        "#/history?tick=7777777&head=9",
+        "#/photo?position=1",
+        "#/%%%",
+        "#/__proto__",
+    ):
+        page.go(link)
+        assert page.texts("main h2"), link
+    assert page.errors == []
+
+
 def test_other_traces_have_no_history_view(show: Opener) -> None:
     assert "History" not in show(small_models.small_trace(), "#/history").page.locator("nav").inner_text()
 
