@@ -38,7 +38,7 @@ def ax() -> Axes:
 
 def test_a_trace_is_drawn_into_given_axes_only(ax: Axes) -> None:
     trace = small_models.small_trace()
-    image = trace.plot(ax=ax, title="reordering", cmap="viridis")
+    image = trace.plot(ax=ax, title="reordering", cmap="viridis", specials=True)
     assert isinstance(image, AxesImage)
     assert image.axes is ax
     assert image.get_cmap().name == "viridis"
@@ -50,7 +50,7 @@ def test_a_trace_is_drawn_into_given_axes_only(ax: Axes) -> None:
 
 
 def test_words_and_special_tokens_are_options(ax: Axes) -> None:
-    small_models.small_trace().plot(ax=ax, specials=False)
+    small_models.small_trace().plot(ax=ax)
     assert [label.get_text() for label in ax.get_xticklabels()] == ["the", "black", "cat"]
 
 

@@ -46,7 +46,14 @@ def show(
         int | None, typer.Option(metavar="N", min=0, help="Attention head (default: the mean of all heads).")
     ] = None,
     subwords: Annotated[bool, typer.Option("--subwords", help="Show subwords instead of words.")] = False,
-    special_tokens: Annotated[bool, typer.Option(help="Show start and end tokens.")] = True,
+    special_tokens: Annotated[
+        bool | None,
+        typer.Option(
+            "--special-tokens/--no-special-tokens",
+            help="Show start and end tokens (default: not in figures).",
+            show_default=False,
+        ),
+    ] = None,
     link_method: Annotated[
         str,
         typer.Option(

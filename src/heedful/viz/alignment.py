@@ -10,12 +10,13 @@ from rich.text import Text
 
 from heedful.errors import TraceError
 from heedful.terminal_text import one_line
-from heedful.trace.schema import AttentionTable, Trace
+from heedful.trace.schema import AttentionTable, Trace, fold
+from heedful.trace.schema.table import group_tokens
 from heedful.viz.base import TextStyle, View, ViewOptions
 from heedful.viz.canvas import subplots
-from heedful.viz.limits import MAX_TERMINAL_CELLS, check_count, figure_labels, figure_size
+from heedful.viz.limits import MAX_TERMINAL_CELLS, check_count, figure_labels, figure_size, piece_labels
 from heedful.viz.page import options_link, page_html
-from heedful.viz.palette import GOLD
+from heedful.viz.palette import GOLD, NOTE
 from heedful.viz.shades import number_text, shade_text
 
 if TYPE_CHECKING:
@@ -30,9 +31,16 @@ MIN_NUMBER = 0.005  # smaller weights have no number
 CELL_WIDTH, MAX_LABEL_WIDTH = 7, 18  # columns of a terminal
 
 
-def build_table(trace: Trace, options: ViewOptions) -> AttentionTable:
-    """Return the labeled weights to draw; raise if there are none."""
-    table = trace.table(options.site, options.head, words=options.words, specials=options.specials)
+def build_table(trace: Trace, options: ViewOptions, *, specials: bool = False) -> AttentionTable:
+    """Return the labeled weights to draw; raise if there are none.
+
+    `specials` is whether start and end tokens are shown where `options` do not say.
+    """
+    shown = specials if options.specials is None else options.specials
+    table = trace.table(options.site, options.head, words=options.words, specials=shown, punctuation=True)
+    if options.specials is None and not shown and not table.weights.size:  # an output that ends at once
+        table = trace.table(options.site, options.head, words=options.words, punctuation=True)
+    table = table._replace(rows=piece_labels(table.rows), columns=piece_labels(table.columns))
     if not table.weights.size:
         raise TraceError("the input or the output has no words, so there is nothing to draw")
     return table
@@ -51,6 +59,9 @@ def alignment_figure(trace: Trace, options: ViewOptions) -> Figure:
         axes = grid[panel][0]
         image = _draw_panel(axes, table, part, options)
         figure.colorbar(image, ax=axes, label="weight", fraction=0.04, pad=0.02)
+    note = hidden_note(trace, table, options)
+    if note:
+        grid[-1][0].text(0.0, -0.02, note, transform=grid[-1][0].transAxes, ha="left", va="top", color=NOTE, fontsize=8)
     return figure
 
 
@@ -70,6 +81,21 @@ def _draw_panel(axes: Axes, table: AttentionTable, part: slice, options: ViewOpt
         if part.start <= column < part.stop:
             _draw_ring(axes, column - part.start, row)
     return image
+
+
+def hidden_note(trace: Trace, table: AttentionTable, options: ViewOptions) -> str:
+    """Return a note about the weight of start and end tokens that a figure leaves out, or an empty text."""
+    record = trace.site(options.site)
+    keys, queries = (
+        trace.source if side == "source" else trace.target for side in (record.key_side, record.query_side)
+    )
+    shown = group_tokens(keys, options.words, False, True)
+    rows = group_tokens(queries, options.words, False, True).positions
+    if len(shown.labels) != len(table.columns) or len(rows) != len(table.rows):
+        return ""
+    hidden = sorted(set(range(len(keys.tokens))) - {position for group in shown.positions for position in group})
+    mean = float(fold(trace.matrix(options.site, options.head), rows, [hidden]).mean())
+    return f"not shown: {mean:.0%} of the weight, on start and end tokens" if mean >= MIN_NUMBER else ""
 
 
 def _label_axes(axes: Axes, table: AttentionTable, part: slice) -> None:
@@ -111,7 +137,7 @@ def _draw_ring(axes: Axes, column: int, row: int) -> None:
 def alignment_text(trace: Trace, options: ViewOptions | None = None, style: TextStyle | None = None) -> Text:
     """Return the matrix for a terminal, wide ones in several panels. Numbers are weights in hundredths."""
     options, style = options or ViewOptions(), style or TextStyle()
-    table = build_table(trace, options)
+    table = build_table(trace, options, specials=True)
     check_count(table.weights.size, MAX_TERMINAL_CELLS, "cells")
     rows, columns = (list(map(one_line, labels)) for labels in (table.rows, table.columns))
     label_width = min(max((len(row) for row in rows), default=0), MAX_LABEL_WIDTH)

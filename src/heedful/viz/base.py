@@ -24,7 +24,7 @@ class ViewOptions(NamedTuple):
     site: str | None = None  # None: the alignment site
     head: int | None = None  # None: the mean over heads
     words: bool = True  # False: tokens as the vocabulary has them
-    specials: bool = True  # start and end tokens
+    specials: bool | None = None  # start and end tokens; None: not in figures, elsewhere shown
     smooth: bool = True  # of images: weights upsampled smoothly
     cmap: str = COLORMAP  # matplotlib's name of a color map
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from heedful.errors import TraceError
 from heedful.terminal_text import shorten
@@ -15,6 +15,7 @@ MAX_PANELS = 400
 MAX_MARKS = 20_000  # lines, arcs or nodes
 MAX_TERMINAL_CELLS = 200_000
 MAX_LABEL_LETTERS = 120
+WORD_START = "▁"  # before the first subword of a word
 
 
 def figure_size(width: float, height: float) -> tuple[float, float]:
@@ -52,3 +53,21 @@ def figure_label(text: str) -> str:
 def figure_labels(texts: Iterable[str]) -> list[str]:
     """Return labels of a figure, each as by `figure_label`."""
     return [figure_label(text) for text in texts]
+
+
+def piece_labels(texts: Sequence[str]) -> list[str]:
+    """Return subwords for display: the mark of a word's first piece is left out, other pieces start with "…".
+
+    >>> piece_labels(["▁La", "▁vie", "ille", ".", "</s>"])
+    ['La', 'vie', '…ille', '.', '</s>']
+    """
+    if not any(text.startswith(WORD_START) for text in texts):
+        return list(texts)
+    return [piece_label(text) for text in texts]
+
+
+def piece_label(text: str) -> str:
+    """Return one subword of a vocabulary that marks the first piece of a word, for display."""
+    if text.startswith(WORD_START):
+        return text.removeprefix(WORD_START) or "␣"
+    return f"…{text}" if text[:1].isalnum() else text

@@ -96,7 +96,12 @@ def options_link(view: str, trace: Trace, options: ViewOptions, figure: str | No
     if options.site is not None or options.head is not None:
         trace.matrix(options.site, options.head)
     return page_link(
-        view, site=options.site, head=options.head, words=options.words, specials=options.specials, figure=figure
+        view,
+        site=options.site,
+        head=options.head,
+        words=options.words,
+        specials=options.specials is not False,
+        figure=figure,
     )
 
 

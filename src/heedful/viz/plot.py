@@ -31,7 +31,7 @@ def plot(  # noqa: PLR0913 - one argument per choice
     view: str | None = None,
     title: str | None = None,
     words: bool = True,
-    specials: bool = True,
+    specials: bool = False,
     site: str | None = None,
     head: int | None = None,
     size: tuple[float, float] | None = None,
@@ -45,7 +45,7 @@ def plot(  # noqa: PLR0913 - one argument per choice
     `ax` are the axes to draw into; without them, a new figure of pyplot is drawn, as large as the text needs or of
     `size` (width, height) in inches. `view` is one of "alignment", "lines", "arcs" and "beam", which draw into one
     axes, or "heads", "steps", "photo", "words" and "history", which need a figure of their own; by default the one
-    that suits the trace. `words=False` shows subwords, `specials=False` hides start and end tokens, `site` and `head`
+    that suits the trace. `words=False` shows subwords, `specials=True` shows start and end tokens, `site` and `head`
     choose an attention (default: the alignment, the mean of its heads). `font` is a family or a size in points,
     `cmap` one of matplotlib's color maps.
 
@@ -67,7 +67,7 @@ def plot(  # noqa: PLR0913 - one argument per choice
     elif source is not None or target is not None:
         raise ArgumentError("source, target: a trace has words of its own; they are for plain weights")
     _check(cmap, size, ax)
-    options = ViewOptions(site, head, words, specials, cmap=cmap)
+    options = ViewOptions(site, head, words, specials or None, cmap=cmap)
     with python_errors(), _style(trace, font, ax is not None) as further_fonts:
         if ax is None:
             return _draw_figure(trace, view, options, title, size)

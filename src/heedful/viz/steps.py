@@ -9,7 +9,7 @@ from heedful.errors import TraceError
 from heedful.trace.schema import Trace
 from heedful.viz.base import View, ViewOptions
 from heedful.viz.canvas import subplots
-from heedful.viz.limits import MAX_PANELS, check_count, figure_label, figure_labels, figure_size
+from heedful.viz.limits import MAX_PANELS, check_count, figure_label, figure_labels, figure_size, piece_labels
 from heedful.viz.palette import PALE, STRONG
 
 if TYPE_CHECKING:
@@ -37,10 +37,12 @@ def steps_figure(trace: Trace, _: ViewOptions) -> Figure:
         token = trace.target.tokens[t]
         colors = [STRONG if candidate.id == token.id else PALE for candidate in candidates]
         axes.barh(range(len(candidates)), [math.exp(candidate.logp) for candidate in candidates], color=colors)
-        axes.set_yticks(range(len(candidates)), figure_labels(c.text for c in candidates), fontsize=8)
+        axes.set_yticks(range(len(candidates)), figure_labels(piece_labels([c.text for c in candidates])), fontsize=8)
         axes.invert_yaxis()
         axes.set_xlim(0, 1)
-        axes.set_title(f"{t + 1}: {figure_label(token.text)}", fontsize=9)
+        axes.set_title(
+            f"{t + 1}: {figure_label(piece_labels([token.text, *(c.text for c in candidates)])[0])}", fontsize=9
+        )
         axes.tick_params(labelsize=7, length=0)
         axes.spines[["top", "right"]].set_visible(False)
     figure.supxlabel("probability of the next word (dark: generated)", fontsize=9)

@@ -187,10 +187,12 @@ class Trace(TraceDisplay):
         *,
         words: bool = True,
         specials: bool = True,
+        punctuation: bool = False,
     ) -> AttentionTable:
         """Return the weights as a labeled table, by word or by token, with or without start and end tokens.
 
-        A word's weight is the sum over its tokens as keys and the mean over its tokens as queries.
+        A word's weight is the sum over its tokens as keys and the mean over its tokens as queries. With
+        `punctuation`, punctuation marks that are tokens have rows and columns of their own.
         """
         record = self.site(site)
         sides = {"source": self.source, "target": self.target}
@@ -198,8 +200,8 @@ class Trace(TraceDisplay):
         image = self.source.image is not None
         return build_table(
             self.matrix(site, head),
-            group_tokens(sides[record.query_side], words, specials),
-            group_tokens(sides[record.key_side], words, specials),
+            group_tokens(sides[record.query_side], words, specials, punctuation),
+            group_tokens(sides[record.key_side], words, specials, punctuation),
             self.gold.sure if self.gold and aligned else [],
             (
                 side_noun(record.query_side, self.model.task, image),
