@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from heedful.config import DecodingOptions, load_recipe
+from heedful.data.asset_files import asset_file
 from heedful.data.batch import collate
 from heedful.data.corpus import open_corpus
 from heedful.data.pairs import TextPair, read_pairs
@@ -99,7 +100,7 @@ def evaluation_pairs(model: Path, files: Sequence[str], split: str) -> list[Text
         raise DataError(
             f"--data: expected one table (CSV, TSV, JSON, Parquet), or a source and a target file, got {len(files)}"
         )
-    recipe = load_recipe(model / RECIPE).recipe
+    recipe = load_recipe(asset_file(model, RECIPE)).recipe
     if files:
         by_name = any(isinstance(column, str) for column in recipe.data.columns)
         return read_pairs(files, Path.cwd(), recipe.data if by_name and len(files) == 1 else None)
