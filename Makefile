@@ -81,7 +81,7 @@ demo: $(READY)
 	@echo '  heedful models                                            bundled models, their scores and licenses'
 	@echo '  heedful train recipes/world-phrases.toml --out $(DEMO)  train a translator in a minute or two'
 	@echo '  heedful measure -m $(DEMO)                              alignment error and faithfulness tests'
-	@echo '  recipes/my-own.toml                                       start here to train on your own files'
+	@echo '  heedful train data.csv --task classify --out model        train on your own files (docs/own-data.md)'
 
 ## test: everything that CI checks (at most 10 minutes on two cores)
 test: lint studio unit wheel

@@ -30,6 +30,7 @@ def test_a_classifier_is_trained_from_a_csv_file(tmp_path: Path) -> None:
     done = here("evaluate", "-m", tmp_path / "m", "--data", tmp_path / "a.csv")
     assert done.returncode == 0, done.stderr
     assert "80 texts" in done.stdout
+    assert "a.csv: comma-separated, header: text, label" in done.stderr
 
 
 def test_a_translator_is_trained_from_two_files(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ MERGED = {  # into data.columns, data.header and data.separator; see the tests o
     ("data", "fields"),
     *(("data", "ratings", key) for key in ("time", "header", "separator")),
 }
-RENAMED = {"sst2-taught": "sst2-distilled", "sst5-taught": "sst5-distilled"} | {
+RENAMED = {"my-own": "my-own-translate", "sst2-taught": "sst2-distilled", "sst5-taught": "sst5-distilled"} | {
     f"multi30k-en-{language}-taught": f"multi30k-en-{language}-distilled" for language in ("de", "fr")
 }
 

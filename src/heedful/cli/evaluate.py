@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -59,7 +60,7 @@ def evaluate(
     options, max_seconds = parse_decoding(decoding), decoding["max_seconds"]
     from heedful.cli.console import make_console
     from heedful.decoding import StopCondition
-    from heedful.tasks.base import EvaluationRequest
+    from heedful.tasks.base import EvaluationRequest, no_log
     from heedful.tasks.bundled import find_models
     from heedful.tasks.model_card import read_card
     from heedful.tasks.registry import get_task
@@ -72,11 +73,11 @@ def evaluate(
             raise ModelError(f"--against: {other} was trained for another task than {folders[0]}")
     warn_if_int8_is_slow(int8)
     stop = StopCondition(max_seconds)
-    request = EvaluationRequest(data or [], split, metric or [], options, int8, threads, gallery, stop)
+    request = EvaluationRequest(data or [], split, metric or [], options, int8, threads, gallery, stop, _log)
     result = task.evaluate(folders, request)
     report: dict[str, Any] = {"model": result.name, result.unit: result.items, **result.to_dict()}
     if others:
-        other_result = task.evaluate(others, request._replace(gallery=None))
+        other_result = task.evaluate(others, request._replace(gallery=None, log=no_log))
         comparison = result.compare_to(other_result).to_dict()
         report["against"] = {"model": other_result.name, **other_result.to_dict(), "comparison": comparison}
     if json:
@@ -87,6 +88,10 @@ def evaluate(
     _print_tables(console, result)
     if others:
         console.print(_comparison_sentence(report["against"]))
+
+
+def _log(line: str) -> None:
+    print(line, file=sys.stderr)
 
 
 def _comparison_sentence(against: dict[str, Any]) -> str:

@@ -69,7 +69,8 @@ DataFiles = Annotated[
     typer.Option(
         "--data",
         metavar="FILE",
-        help="Data to use instead of the recipe's: one TSV or JSONL file. Repeat for a source and a target file, or"
+        help="Data to use instead of the recipe's: one table (CSV, TSV, JSONL, JSON, Parquet). Repeat for a source"
+        " and a target file, or"
         " for an image folder and a captions file.",
     ),
 ]

@@ -96,6 +96,10 @@ class TrainingSetup(NamedTuple):
     initialize: Callable[[Any], Sequence[str]] = keep_initialization  # sets initial weights; returns lines for the log
 
 
+def no_log(_: str) -> None:
+    """Drop a line of the log."""
+
+
 class EvaluationRequest(NamedTuple):
     """The options of `heedful evaluate`."""
 
@@ -107,6 +111,7 @@ class EvaluationRequest(NamedTuple):
     threads: int = 0  # 0: one per processor
     gallery: Path | None = None  # HTML page of example captions to write
     stop: StopCondition = NEVER
+    log: Callable[[str], None] = no_log  # is told how the tables of `data` are read
 
 
 @dataclass(frozen=True, slots=True)

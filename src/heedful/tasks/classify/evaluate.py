@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from heedful.errors import DataError, ModelError, nearest
 from heedful.metrics import Comparison, Metric, evaluate, paired_bootstrap
 from heedful.metrics.classification import class_scores, confusion_matrix
 from heedful.parallel import available_cpus
-from heedful.tasks.base import EvaluationRequest, Table
+from heedful.tasks.base import EvaluationRequest, Table, no_log
 from heedful.tasks.classify.assets import LoadedClassifier
 from heedful.tasks.classify.score import label_probabilities
 from heedful.tasks.classify.training import VALIDATION_METRICS
@@ -81,12 +81,17 @@ class LabelEvaluation(NamedTuple):
         return paired_bootstrap(self.outputs, other.outputs, self.references, metric=self.main)
 
 
-def evaluation_texts(loaded: LoadedClassifier, files: Sequence[str], split: str) -> list[TextPair]:
+def evaluation_texts(
+    loaded: LoadedClassifier, files: Sequence[str], split: str, log: Callable[[str], None] = no_log
+) -> list[TextPair]:
     """Return the texts of a file with the recipe's columns, or of a split of the model's recipe."""
     if len(files) > 2:
         raise DataError(f"--data: expected one table (CSV, TSV, JSON, Parquet), or texts and labels, got {len(files)}")
     if files:
-        return list(PairFiles(files, Path.cwd(), loaded.recipe.data, roles=LABEL_ROLES))
+        pairs = PairFiles(files, Path.cwd(), loaded.recipe.data, roles=LABEL_ROLES)
+        for line in pairs.describe():
+            log(line)
+        return list(pairs)
     return list(choose_split(open_splits(loaded.recipe, Path()), split, loaded.name))
 
 
@@ -107,7 +112,7 @@ def evaluate_models(folders: Sequence[Path], request: EvaluationRequest) -> Labe
     for other in models[1:]:
         if other.assets.labels.names != labels:
             raise ModelError(f"{first.name} and {other.name} have different labels and cannot form an ensemble")
-    pairs = evaluation_texts(first, request.data, request.split)
+    pairs = evaluation_texts(first, request.data, request.split, request.log)
     texts = [pair.source for pair in pairs]
     threads = request.threads or available_cpus()
     by_model = [label_probabilities(m.model, m.assets.source.encode_all(texts), threads) for m in models]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from heedful.config import DecodingOptions, load_recipe
 from heedful.data.asset_files import asset_file
 from heedful.data.batch import collate
 from heedful.data.corpus import open_corpus
-from heedful.data.pairs import TextPair, read_pairs
+from heedful.data.pairs import PairFiles, TextPair
 from heedful.decoding import NEVER, StopCondition, force_decode
 from heedful.errors import DataError
 from heedful.metrics import (
@@ -28,7 +28,7 @@ from heedful.metrics import (
     primary_metric,
     recall_by_position,
 )
-from heedful.tasks.base import EvaluationRequest, Table
+from heedful.tasks.base import EvaluationRequest, Table, no_log
 from heedful.tasks.model_folder import RECIPE
 from heedful.tasks.seq2seq.predict import Predictor, generate_texts, load_predictor
 from heedful.tasks.splits import choose_split, open_splits
@@ -90,11 +90,13 @@ def evaluate_models(folders: Sequence[Path], request: EvaluationRequest) -> Seq2
         raise DataError("--gallery: only captioning models have one")
     predictor = load_predictor(folders, request.int8, request.threads)
     decoding = predictor.decoding.override(request.decoding)
-    pairs = evaluation_pairs(folders[0], request.data, request.split)
+    pairs = evaluation_pairs(folders[0], request.data, request.split, request.log)
     return evaluate_pairs(predictor, pairs, decoding, request.metrics, request.stop)
 
 
-def evaluation_pairs(model: Path, files: Sequence[str], split: str) -> list[TextPair]:
+def evaluation_pairs(
+    model: Path, files: Sequence[str], split: str, log: Callable[[str], None] = no_log
+) -> list[TextPair]:
     """Return the pairs of the given files, or of a split of the model's recipe."""
     if len(files) > 2:
         raise DataError(
@@ -103,7 +105,10 @@ def evaluation_pairs(model: Path, files: Sequence[str], split: str) -> list[Text
     recipe = load_recipe(asset_file(model, RECIPE)).recipe
     if files:
         by_name = any(isinstance(column, str) for column in recipe.data.columns)
-        return read_pairs(files, Path.cwd(), recipe.data if by_name and len(files) == 1 else None)
+        pairs = PairFiles(files, Path.cwd(), recipe.data if by_name and len(files) == 1 else None)
+        for line in pairs.describe():
+            log(line)
+        return list(pairs)
     splits = open_splits(recipe, Path())
     return list(choose_split(splits, split, str(model)))
 
