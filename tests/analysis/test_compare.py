@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from command_line import heedful, refused
-from heedful.analysis.compare_report import ComparisonRow, markdown, write_report
+from heedful.analysis.compare_report import ComparisonRow, markdown, steps_warning, write_report
 
 TINY = """
 [data.world]
@@ -49,10 +49,25 @@ def test_the_table_has_the_decoding_cost_of_models_that_generate() -> None:
     assert lines[3] == "| b | 999 | 10.00 | 0.040 | 90 | 30 |  | 310 |"
 
 
+def test_very_different_numbers_of_steps_are_a_warning(tmp_path: Path) -> None:
+    assert steps_warning(ROWS) == ""
+    assert steps_warning([ROWS[0]._replace(steps=0), ROWS[1]]) == "", "a count is not trained"
+    rows = [ROWS[0], ROWS[1]._replace(steps=20)]
+    warning = steps_warning(rows)
+    assert "a was trained for 100 steps, b for 20 (5.0 times as many)" in warning
+    assert "repeat with --budget 100steps" in warning
+    write_report(rows, tmp_path, Path("recipes/tiny.toml"), "60s", 1, 1)
+    text = (tmp_path / "compare.md").read_text()
+    assert "1 seed, 60s" in text
+    assert warning in text
+    write_report(ROWS, tmp_path, Path("r.toml"), "7steps", 1, 1)
+    assert "Warning" not in (tmp_path / "compare.md").read_text()
+
+
 def test_the_report_is_markdown_json_and_an_image(tmp_path: Path) -> None:
     write_report(ROWS, tmp_path, Path("recipes/tiny.toml"), "7steps", 2, 3)
     text = (tmp_path / "compare.md").read_text()
-    assert text.startswith("`tiny.toml`, 2 seed(s), 7steps of training each, 3 at the same time; mean")
+    assert text.startswith("`tiny.toml`, 2 seeds, 7steps of training each, 3 at the same time; mean")
     assert text.endswith(markdown(ROWS))
     first, second = json.loads((tmp_path / "compare.json").read_text())
     assert (first["name"], first["metrics"], first["p_value"]) == ("a", {"BLEU": [12.345, 0.5]}, None)

@@ -137,7 +137,10 @@ def test_the_command_prints_conclusions_first(tmp_path: Path) -> None:
         "not why",
         "entropy ratio",
         "AER",
-        "T2 weights",
+        "weights of the step that generates a word (naive)",
+        "weights permuted: change of the ",
+        "(T2)",
+        "the tests T1 to T6 and the link methods are defined in docs/faithfulness.md",
     )
     positions = [done.stdout.index(part) for part in parts]
     assert positions == sorted(positions)

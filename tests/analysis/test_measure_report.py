@@ -87,7 +87,8 @@ def test_agreement_with_gold_is_compared_with_baselines() -> None:
     weight, alignment = conclusions({"gold": GOLD})
     assert weight == "60% of the attention weight is on gold positions, 3.0 times as much as with uniform weights."
     assert alignment == (
-        "The alignment error rate is 25.0 (method shift), lower than that of a diagonal alignment (54.0)."
+        "The alignment error rate is 25.0 with weights of the step after it (shift), lower than that of a"
+        " diagonal alignment (54.0)."
     )
     assert len(conclusions({"gold": {"gold_weight": 0.6, "gold_weight_uniform": 0.2}})) == 1
 
@@ -96,10 +97,10 @@ def test_alignment_rows_list_every_method_and_layer() -> None:
     layers = {"cross.0": {"naive": {"aer": 33.0, "precision": 60.0, "recall": 61.0}}}
     rows = list(alignment_rows({**GOLD, "layers": layers}))
     assert rows == [
-        ("naive", "30.00", "70.00", "71.00"),
-        ("shift", "25.00", "75.00", "76.00"),
-        ("diagonal", "54.00", "40.00", "41.00"),
-        ("naive, cross.0", "33.00", "60.00", "61.00"),
+        ("weights of the step that generates a word (naive)", "30.00", "70.00", "71.00"),
+        ("weights of the step after it (shift)", "25.00", "75.00", "76.00"),
+        ("no weights, only the lengths (diagonal)", "54.00", "40.00", "41.00"),
+        ("weights of the step that generates a word (naive), cross.0", "33.00", "60.00", "61.00"),
     ]
     assert list(gold_rows(GOLD)) == [("gold weight", "60.0%"), ("gold weight uniform", "20.0%")]
 
@@ -123,10 +124,10 @@ def test_every_result_has_a_row_with_a_value_to_compare_with() -> None:
         },
     }
     rows = {name: (value, comparison) for name, value, comparison in faithfulness_rows(tests)}
-    assert rows["T1 rank correlation, weight vs gradient"] == ("0.400", "sd 0.20, significant in 50%")
-    assert rows["T2 weights permuted: change of the label"] == ("0.300", "largest weight 0.70")
-    assert rows["T2 accuracy, all weights permuted"] == ("70.0", "unchanged 90.0")
-    assert rows["T5 largest weight erased: label changes"] == ("30.0%", "random weight 15.0%")
-    assert rows["T5 erased until the label changes, by weight"] == ("–", "never in 100.0%")
-    assert rows["T6 words erased, by random"] == ("+0.250", "kept alone -0.500")
+    assert rows["rank correlation, weight vs gradient (T1)"] == ("0.400", "sd 0.20, significant in 50%")
+    assert rows["weights permuted: change of the label (T2)"] == ("0.300", "largest weight 0.70")
+    assert rows["accuracy, all weights permuted (T2)"] == ("70.0", "unchanged 90.0")
+    assert rows["largest weight erased: label changes (T5)"] == ("30.0%", "random weight 15.0%")
+    assert rows["erased until the label changes, by weight (T5)"] == ("–", "never in 100.0%")
+    assert rows["words erased, by random (T6)"] == ("+0.250", "kept alone -0.500")
     assert len(rows) == 11

@@ -121,6 +121,7 @@ def test_items_are_recommended_with_reasons(model: Path) -> None:
     assert all(reason["effect"] > 0 for item in every for reason in item["reasons"]), "reasons raise the score"
     done = here("recommend", "-m", model, "--user", "7")
     assert f"for user 7 with {len(history)} items:" in done.stderr
+    assert "columns: rank, item, score, reasons (weight)" in done.stderr
     lines = [line.split("\t") for line in done.stdout.splitlines()]
     assert [line[0] for line in lines] == [str(rank) for rank in range(1, 11)]
     assert lines[0][1] == report["items"][0]["title"]

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from heedful.analysis.compare_report import ComparisonRow, write_report
+from heedful.analysis.compare_report import ComparisonRow, count_noun, steps_warning, write_report
 from heedful.analysis.decoding_cost import seconds_per_decoding_step
 from heedful.analysis.training_pool import COST_FILE, TrainingJob, TrainingPool
 from heedful.analysis.variants import Budget, expand_variants
@@ -52,7 +52,9 @@ def compare(  # noqa: PLR0913 - one argument per option of the command
     _make_folder(out)
     total = len(variants) * seeds
     minutes = f": about {total * limit.minutes:.0f} minutes of training" if limit.minutes else ""
-    log(f"{len(variants)} variants x {seeds} seeds, {budget} each{minutes}")
+    log(f"{count_noun(len(variants), 'variant')} x {count_noun(seeds, 'seed')}, {budget} each{minutes}")
+    if not limit.steps:
+        log(f"note: within {budget} faster variants take more steps; to compare quality, give a budget of steps")
     folders = [[out / f"{number:02d}-seed{seed}" for seed in range(1, seeds + 1)] for number in range(len(variants))]
     jobs = [
         TrainingJob(variant, seed, folder)
@@ -63,6 +65,9 @@ def compare(  # noqa: PLR0913 - one argument per option of the command
     for number, job in enumerate(pool.run(jobs), start=1):
         log(f"{number}/{total} {job.variant.name}, seed {job.seed}")
     rows = _evaluate_variants(variants, folders)
+    warning = steps_warning(rows)
+    if warning:
+        log(f"warning: {warning}")
     write_report(rows, out, recipe, budget, seeds, parallel_jobs)
     return rows
 

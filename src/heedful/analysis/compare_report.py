@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from heedful.viz.bars import draw_bars
 
+MAX_STEPS_RATIO = 1.5  # of variants whose quality can be compared
+
 
 class ComparisonRow(NamedTuple):
     """One variant; `metrics` has the mean and the standard deviation over seeds."""
@@ -43,6 +45,30 @@ def markdown(rows: Sequence[ComparisonRow]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def count_noun(count: int, noun: str) -> str:
+    """Return a number and its noun.
+
+    >>> count_noun(1, "seed"), count_noun(3, "seed")
+    ('1 seed', '3 seeds')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def steps_warning(rows: Sequence[ComparisonRow]) -> str:
+    """Return a warning if variants were trained for very different numbers of steps, or an empty text."""
+    trained = [row for row in rows if row.steps > 0]  # counts are not trained
+    if not trained:
+        return ""
+    fewest, most = (choose(trained, key=lambda row: row.steps) for choose in (min, max))
+    if most.steps <= MAX_STEPS_RATIO * fewest.steps:
+        return ""
+    return (
+        f"{most.name} was trained for {most.steps:,.0f} steps, {fewest.name} for {fewest.steps:,.0f}"
+        f" ({most.steps / fewest.steps:.1f} times as many). The p-values compare models after equal time, not after"
+        f" equal training; for that, repeat with --budget {most.steps:.0f}steps."
+    )
+
+
 def _format_value(mean: float, sd: float | None) -> str:
     return f"{mean:.2f}" if sd is None else f"{mean:.2f} ± {sd:.2f}"
 
@@ -53,10 +79,12 @@ def write_report(
     """Write `compare.md`, `compare.json` and `compare.png` into `out`."""
     parallel = f", {parallel_jobs} at the same time" if parallel_jobs > 1 else ""
     caption = (
-        f"`{recipe.name}`, {seeds} seed(s), {budget} of training each{parallel}; mean ± standard deviation over"
-        " seeds; p: paired bootstrap of the first seed against the first row; a decoding step generates one token"
-        " of 32 outputs, greedily, with the models measured alternately.\n\n"
+        f"`{recipe.name}`, {count_noun(seeds, 'seed')}, {budget} of training each{parallel}; mean ± standard"
+        " deviation over seeds; p: paired bootstrap of the first seed against the first row; a decoding step"
+        " generates one token of 32 outputs, greedily, with the models measured alternately.\n\n"
     )
+    warning = steps_warning(rows)
+    caption += f"**Warning:** {warning}\n\n" if warning else ""
     (out / "compare.md").write_text(caption + markdown(rows), encoding="utf-8")
     (out / "compare.json").write_text(json.dumps([row._asdict() for row in rows], indent=1) + "\n", encoding="utf-8")
     metric = next(iter(rows[0].metrics))

@@ -9,6 +9,13 @@ JSON = Mapping[str, Any]
 SMALL_TVD, LARGE_TVD = 0.1, 0.3  # between them, the outcome "changes"
 SMALL_DIFFERENCE = 0.02  # correlations and probability losses closer than this count as equal
 LARGE_JSD = 0.3
+METHODS = {  # how links follow from weights
+    "naive": "weights of the step that generates a word (naive)",
+    "shift": "weights of the step after it (shift)",
+    "shared": "weights shared out among the output words (shared)",
+    "diagonal": "no weights, only the lengths (diagonal)",
+}
+DEFINITIONS = "docs/faithfulness.md"
 CAUTION = "Attention weights show which inputs the model used, not why it decided as it did."
 
 
@@ -19,6 +26,13 @@ def label(key: str) -> str:
     'entropy ratio'
     """
     return key.replace("_", " ")
+
+
+def definitions(report: JSON) -> str:
+    """Return where the codes of the tables are defined, or an empty text if there are none."""
+    codes = ["the tests T1 to T6"] if "faithfulness" in report else []
+    codes += ["the link methods"] if any(True for _ in alignment_rows(report.get("gold", {}))) else []
+    return f"{' and '.join(codes)} are defined in {DEFINITIONS}" if codes else ""
 
 
 def conclusions(report: JSON) -> list[str]:
@@ -42,8 +56,8 @@ def _gold_conclusions(gold: JSON) -> Iterator[str]:
         best = min(methods, key=lambda name: methods[name])
         than = "lower" if methods[best] < diagonal else "not lower"
         yield (
-            f"The alignment error rate is {methods[best]:.1f} (method {best}), {than} than that of a diagonal"
-            f" alignment ({diagonal:.1f})."
+            f"The alignment error rate is {methods[best]:.1f} with {METHODS.get(best, best)}, {than} than that of"
+            f" a diagonal alignment ({diagonal:.1f})."
         )
 
 
@@ -96,38 +110,38 @@ def faithfulness_rows(tests: JSON) -> Iterator[tuple[str, str, str]]:
     decision = tests["decision"]
     for name, result in tests.get("correlation", {}).items():
         spread = f"sd {result['sd']:.2f}, significant in {result['significant']:.0%}"
-        yield f"T1 rank correlation, {label(name)}", f"{result['mean']:.3f}", spread
+        yield f"rank correlation, {label(name)} (T1)", f"{result['mean']:.3f}", spread
     largest = f"largest weight {tests.get('largest_weight', 0):.2f}"
     if "permutation" in tests:
         mean = tests["permutation"]["median_tvd"]["mean"]
-        yield f"T2 weights permuted: change of the {decision}", f"{mean:.3f}", largest
+        yield f"weights permuted: change of the {decision} (T2)", f"{mean:.3f}", largest
     if "uniform" in tests:
         mean = tests["uniform"]["tvd"]["mean"]
-        yield f"T3 weights uniform: change of the {decision}", f"{mean:.3f}", largest
+        yield f"weights uniform: change of the {decision} (T3)", f"{mean:.3f}", largest
     if "outputs" in tests:
         unchanged = f"unchanged {tests['outputs']['unchanged']:.1f}"
         for test, name in (("T3", "uniform"), ("T2", "permuted")):
             value = f"{tests['outputs'][name]:.1f}"
-            yield f"{test} {tests['metric']}, all weights {name}", value, unchanged
+            yield f"{tests['metric']}, all weights {name} ({test})", value, unchanged
     if "counterfactual" in tests:
         mean = tests["counterfactual"]["max_jsd"]["mean"]
-        yield f"T4 different weights, same {decision}: divergence", f"{mean:.3f}", "at most 0.693"
+        yield f"different weights, same {decision}: divergence (T4)", f"{mean:.3f}", "at most 0.693"
     if "erasure" in tests:
         yield from _erasure_rows(tests["erasure"], decision)
     for name in ("weight", "gradient", "random"):
         if "input_erasure" in tests:
             result = tests["input_erasure"][name]
             kept = f"kept alone {result['sufficiency']:+.3f}"
-            yield f"T6 {tests['positions']} erased, by {name}", f"{result['comprehensiveness']:+.3f}", kept
+            yield f"{tests['positions']} erased, by {name} (T6)", f"{result['comprehensiveness']:+.3f}", kept
 
 
 def _erasure_rows(erasure: JSON, decision: str) -> Iterator[tuple[str, str, str]]:
     flips = erasure["flips"]
     largest, random = flips["both"] + flips["largest_only"], flips["both"] + flips["random_only"]
-    yield f"T5 largest weight erased: {decision} changes", f"{largest:.1%}", f"random weight {random:.1%}"
+    yield f"largest weight erased: {decision} changes (T5)", f"{largest:.1%}", f"random weight {random:.1%}"
     for name, order in erasure["until_flip"].items():
         fraction = "–" if order["fraction_erased"] is None else f"{order['fraction_erased']:.1%}"
-        yield f"T5 erased until the {decision} changes, by {label(name)}", fraction, f"never in {order['never']:.1%}"
+        yield f"erased until the {decision} changes, by {label(name)} (T5)", fraction, f"never in {order['never']:.1%}"
 
 
 def alignment_rows(gold: JSON) -> Iterator[tuple[str, str, str, str]]:
@@ -136,7 +150,12 @@ def alignment_rows(gold: JSON) -> Iterator[tuple[str, str, str, str]]:
     for suffix, methods in tables.items():
         for name, row in methods.items():
             if isinstance(row, Mapping) and "aer" in row:
-                yield f"{name}{suffix}", f"{row['aer']:.2f}", f"{row['precision']:.2f}", f"{row['recall']:.2f}"
+                yield (
+                    f"{METHODS.get(name, name)}{suffix}",
+                    f"{row['aer']:.2f}",
+                    f"{row['precision']:.2f}",
+                    f"{row['recall']:.2f}",
+                )
 
 
 def gold_rows(gold: JSON) -> Iterator[tuple[str, str]]:

@@ -115,7 +115,14 @@ def print_report(console: Console, report: Mapping[str, Any]) -> None:
     """Print the conclusions, then the numbers behind them."""
     from rich.table import Table
 
-    from heedful.analysis.measure_report import alignment_rows, conclusions, faithfulness_rows, gold_rows, label
+    from heedful.analysis.measure_report import (
+        alignment_rows,
+        conclusions,
+        definitions,
+        faithfulness_rows,
+        gold_rows,
+        label,
+    )
 
     console.print(f"{report['model']}: {report['items']:,} {report['unit']}")
     for sentence in conclusions(report):
@@ -141,3 +148,6 @@ def print_report(console: Console, report: Mapping[str, Any]) -> None:
         for row in faithfulness_rows(tests):
             table.add_row(*row)
         console.print(table)
+    where = definitions(report)
+    if where:
+        console.print(where, style="dim")

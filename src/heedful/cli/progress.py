@@ -48,6 +48,8 @@ def training_progress() -> Iterator[Callbacks]:
             progress.remove_task(other)
 
         yield Callbacks(on_start, on_step, on_validation, console.print, on_busy)
+        # the number of steps is estimated from the first epoch
+        progress.update(bar, total=progress.tasks[bar].completed)
 
 
 @contextmanager

@@ -84,10 +84,11 @@ def _print_table(loaded: LoadedRecommender, recommendations: list[Recommendation
         reasons = "; ".join(f"{reason.title} ({reason.weight:.2f})" for reason in recommendation.reasons)
         score = f"{recommendation.score:,.0f}" if popularity else f"{recommendation.score:.2f}"
         rows.append([str(rank), recommendation.title, score, *([] if popularity else [reasons])])
+    columns = ("rank", "item", "users") if popularity else ("rank", "item", "score", "reasons (weight)")
     if not sys.stdout.isatty():
+        print(f"columns: {', '.join(columns)}", file=sys.stderr)  # lines for programs stay without a header
         print("\n".join("\t".join(row) for row in rows))
         return
-    columns = ("", "item", "users") if popularity else ("", "item", "score", "reasons (weight)")
     table = Table(*columns, box=None, pad_edge=False)
     for row in rows:
         table.add_row(*row)

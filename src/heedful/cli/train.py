@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +13,7 @@ import typer
 if TYPE_CHECKING:
     from heedful.config import LoadedRecipe
 
+INPUTS = {"caption": "photo.jpg", "recommend": "--user ID"}  # task -> the arguments of its command; others read stdin
 OVERRIDE = re.compile(r"[a-z_]+(\.[a-z_0-9]+)+\s*=", re.IGNORECASE)
 
 
@@ -50,6 +53,19 @@ def train(
             callbacks.log(note)
         trained = train_recipe(loaded, out, callbacks)
     print(f"model written to {out}" if trained else f"{out}: already trained with this recipe")
+    print(f"next: {next_command(loaded.recipe.task.kind, out)}", file=sys.stderr)
+
+
+def next_command(task: str, out: Path) -> str:
+    """Return the command that uses a trained model.
+
+    >>> next_command("classify", Path("my model"))
+    "echo 'A text.' | heedful classify -m 'my model'"
+    >>> next_command("recommend", Path("m"))
+    'heedful recommend -m m --user ID'
+    """
+    command = f"heedful {task} -m {shlex.quote(str(out))}"
+    return f"{command} {INPUTS[task]}" if task in INPUTS else f"echo 'A text.' | {command}"
 
 
 def open_recipe(arguments: list[str], task: str) -> tuple[LoadedRecipe, str]:
