@@ -15,7 +15,7 @@ from PIL import Image
 
 import small_models
 from heedful.errors import TraceError
-from heedful.trace.schema import BeamTree, PackedTensor, Trace
+from heedful.trace.schema import BeamTree, Candidate, PackedTensor, Step, Trace
 from heedful.trace.schema.side import SourceImage, Token
 from heedful.viz import alignment_text
 from heedful.viz.base import TextStyle, ViewOptions
@@ -99,6 +99,15 @@ def test_control_characters_do_not_break_an_svg(tmp_path: Path) -> None:
     text = (tmp_path / "t.svg").read_text(encoding="utf-8")
     assert "\\u0000\\u001b" in text
     assert not {"\x00", "\x1b", "\x0c"} & set(text)
+
+
+def test_a_missing_glyph_is_warned_about_once(tmp_path: Path) -> None:
+    trace = Trace.from_weights(["a"], ["\U0010fffd"], [[1.0]])
+    trace = trace.model_copy(update={"steps": [Step(logp=0.0, top=[Candidate(id=1, text="\U0010fffd", logp=0.0)])]})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        draw(trace, tmp_path / "t.png", "steps")
+    assert [str(one.message).partition(":")[0] for one in caught] == ["no installed font has \U0010fffd"]
 
 
 def test_figures_have_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

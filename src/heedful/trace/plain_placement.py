@@ -17,7 +17,9 @@ def is_known_mechanism(settings: Mapping[str, Any], extras: Container[str]) -> b
     if settings.get("placement") == "hard" and settings.get("hard_inference", "expectation") != "expectation":
         needed = ("sample",)
     return (
-        needed is not None and settings.get("normalizer", "softmax") in NORMALIZERS and all(n in extras for n in needed)
+        needed is not None
+        and str(settings.get("normalizer", "softmax")) in NORMALIZERS
+        and all(n in extras for n in needed)
     )
 
 

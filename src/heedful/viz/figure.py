@@ -37,19 +37,18 @@ def save_figure(build: Callable[[], Figure], texts: Iterable[str], path: Path) -
     """Build a figure with fonts for its texts and save it; the file is written atomically."""
     if path.suffix.lower() not in FORMATS:
         raise TraceError(f"{path}: cannot draw as {path.suffix!r}; {nearest(path.suffix, FORMATS)}")
-    with matplotlib.rc_context({**figure_style(figure_labels(texts)), "font.size": FONT_SIZE}):
+    style = {**figure_style(figure_labels(texts)), "font.size": FONT_SIZE}
+    with matplotlib.rc_context(style), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # `figure_style` has warned once
         figure = build()
         if path.suffix.lower() == ".png":
             _check_bitmap(figure)
-        with atomic_write(path, TraceError) as draft, warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Glyph")  # `find_fonts` has warned once
+        with atomic_write(path, TraceError) as draft:
             figure.savefig(draft, dpi=DPI, bbox_inches="tight")
 
 
 def _check_bitmap(figure: Figure) -> None:
     """Raise if the figure, with the labels that stand out of it, has too many pixels."""
     check_pixels(*figure.get_size_inches())
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")
-        box = figure.get_tightbbox()
+    box = figure.get_tightbbox()
     check_pixels(box.width, box.height)

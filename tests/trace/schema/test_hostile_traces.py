@@ -195,6 +195,12 @@ def test_deep_nesting_is_refused(tmp_path: Path, text: str) -> None:
     _refused(tmp_path / "t.json", "not a trace of schema")
 
 
+@pytest.mark.parametrize("change", [{"model": 0.5}, {"decoding": [1]}, {"model": {"name": "m", "settings": "x"}}])
+def test_settings_of_an_old_trace_that_are_none_are_refused(tmp_path: Path, change: Tree) -> None:
+    (tmp_path / "t.json").write_text(json.dumps(json.loads(STORED.read_text()) | change))
+    _refused(tmp_path / "t.json", f"not a trace of schema attn-trace/2: {next(iter(change))}")
+
+
 def test_settings_as_deep_as_json_allows_are_read(tmp_path: Path) -> None:
     deep: Any = 1
     for _ in range(150):
@@ -265,11 +271,15 @@ def test_check_explains_what_it_cannot_recompute() -> None:
     settings: Tree = {"attention": {"normalizer": "smoothed-softmax", "beta": 0.1}}
     with pytest.raises(TraceError, match="site cross: weights cannot be recomputed"):
         check(Trace.model_validate(tree | {"model": {"name": "m", "settings": settings}}))
-    for unknown in ({"normalizer": "mine"}, {"placement": "mine"}, {"placement": "local-p"}):
-        assert (
-            check(Trace.model_validate(tree | {"model": {"name": "m", "settings": {"attention": unknown}}})).weights
-            is None
-        )
+    attentions: list[Tree] = [
+        {"normalizer": "mine"},
+        {"placement": "mine"},
+        {"placement": "local-p"},
+        {"normalizer": {}},
+    ]
+    for attention in attentions:
+        model = {"name": "m", "settings": {"attention": attention}}
+        assert check(Trace.model_validate(tree | {"model": model})).weights is None, "of a plugin"
     wide = {"c": packed(np.ones((4, 1, 3)), "T", "H", "d"), "v": packed(np.ones((4, 1, 2)), "S", "H", "d")}
     tree |= {"tensors": tensors | wide, "sites": [{**site, "context": "c", "values": "v"}]}
     with pytest.raises(TraceError, match="contexts of 3 numbers, values of 2"):

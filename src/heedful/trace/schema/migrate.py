@@ -5,7 +5,7 @@ Traces are migrated when they are read. Nothing else in the package knows an old
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from heedful.config.migrate import migrate_recipe
@@ -60,6 +60,8 @@ def migrate_trace(tree: Mapping[str, Any]) -> dict[str, Any]:
     ('attn-trace/2', [{'query_side': 'target'}], {'length_penalty': 0.5})
     """
     migrated: dict[str, Any] = _migrate_part(tree, "")
+    if not all(isinstance(part, dict) for part in _recipe_parts(migrated)):
+        return migrated  # the checks of the schema say what is wrong
     model = dict(migrated.get("model") or {})
     recipe = migrate_recipe(
         {
@@ -72,6 +74,14 @@ def migrate_trace(tree: Mapping[str, Any]) -> dict[str, Any]:
         migrated["model"] = {**model, "task": recipe["task"]["kind"], "settings": recipe["model"]}
     migrated["decoding"] = recipe["decoding"]
     return migrated
+
+
+def _recipe_parts(tree: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the parts of a trace that hold settings of a recipe."""
+    model = tree.get("model") or {}
+    yield model
+    yield model.get("settings") or {} if isinstance(model, dict) else {}
+    yield tree.get("decoding") or {}
 
 
 def _migrate_part(part: Any, name: str) -> Any:
