@@ -11,7 +11,9 @@
 | name | what it is |
 |---|---|
 | `load(name)` | a trained model: a bundled one or a folder |
-| `Model` | what `load` returns: call it, or use `trace` |
+| `train(data, task=...)` | a new model, from pairs, a data frame, a file or a `Recipe` |
+| `Recipe` | every setting of a training: `Recipe.load("recipe.toml")`, `Recipe.from_dict({...})` |
+| `Model` | what `load` and `train` return: call it, or use `trace`, `evaluate`, `measure`, `save` |
 | `Trace` | the record of one run: `plot`, `show`, `to_numpy`, `to_pandas`, `save`, `load` |
 | `plot(trace)` | draws a trace, or any matrix of weights, into your own axes |
 | `attention` | the attention mechanisms as PyTorch modules |
@@ -28,14 +30,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from heedful import attention
     from heedful.api import Model, load
+    from heedful.api.training import train
+    from heedful.config import Recipe
     from heedful.registry import register
     from heedful.trace.schema import Trace
     from heedful.viz.plot import plot
 
     __version__: str
 
-__all__ = ["load", "Model", "Trace", "plot", "attention", "register"]
-MODULES = {"Model": "api", "Trace": "trace.schema", "load": "api", "plot": "viz.plot", "register": "registry"}
+__all__ = ["load", "train", "Recipe", "Model", "Trace", "plot", "attention", "register"]
+MODULES = {
+    "Model": "api",
+    "Recipe": "config",
+    "Trace": "trace.schema",
+    "load": "api",
+    "plot": "viz.plot",
+    "register": "registry",
+    "train": "api.training",  # imports Fabric, which using a model does not need
+}
 
 
 def __getattr__(name: str) -> Any:

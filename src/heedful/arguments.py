@@ -11,7 +11,7 @@ from typing import Any
 from heedful.errors import ArgumentError, HeedfulError
 
 PYTHON_NAMES: Mapping[str, str] = {"set": "edits", "metric": "metrics", "test": "tests"}  # others differ by "_" only
-WITH_VALUE = ("beam", "detail", "on-too-long", "site", "split", "test", "view")  # options that messages give a value
+WITH_VALUE = ("beam", "detail", "on-too-long", "site", "split", "task", "test", "view")  # in messages
 PHRASES: Mapping[str, str] = {
     "pass one with -m": 'pass the name of its folder: heedful.load("folder")',
     "draw it with -o ": "use ",

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heedful.analysis.faithfulness import FaithfulnessOptions, run_faithfulness_tests
-from heedful.errors import DataError, TraceError
+from heedful.analysis.faithfulness import DEFAULT_TESTS, TESTS, FaithfulnessOptions, run_faithfulness_tests
+from heedful.analysis.measure_report import conclusions
+from heedful.errors import DataError, TraceError, nearest
 from heedful.tasks.base import LoadedModel
 from heedful.tasks.probes import MeasureAdapter
 from heedful.tasks.registry import get_task
@@ -66,6 +67,24 @@ def measure(
     if options.tests:
         report["faithfulness"] = run_faithfulness_tests(adapter.make_probe_target(loaded, items), options)
     return report
+
+
+def measure_data(
+    loaded: LoadedModel[Any, Any],
+    files: Sequence[str],
+    split: str,
+    gold: str | Path | None,
+    tests: Sequence[str] | None,
+    **options: int,
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the report on some files or a split, and its conclusions; `options` are `limit`, `steps` and `seed`."""
+    unknown = [name for name in tests or () if name not in (*TESTS, "all", "none")]
+    if unknown:
+        raise DataError(f'--test "{unknown[0]}": no such test; {nearest(unknown[0], (*TESTS, "all", "none"))}')
+    names = DEFAULT_TESTS if tests is None else TESTS if "all" in tests else () if "none" in tests else tests
+    items, links = load_items(loaded, files, split, None if gold is None else Path(gold), 0, options["limit"])
+    report = measure(loaded, items, FaithfulnessOptions(names, options["steps"], seed=options["seed"]), links)
+    return report, conclusions(report)
 
 
 def _get_adapter(loaded: LoadedModel[Any, Any]) -> MeasureAdapter:

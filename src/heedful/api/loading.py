@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from heedful.api.global_state import preserved_state
 from heedful.arguments import python_errors
 from heedful.errors import ModelError
 from heedful.tasks.api import Model
 from heedful.tasks.bundled import find_models
+from heedful.tasks.global_state import preserved_state
 from heedful.tasks.model_folder import load_model
 from heedful.tasks.registry import get_task
 

@@ -63,6 +63,13 @@ def resolve_recipe(
     return LoadedRecipe(recipe, base, origins)
 
 
+def recipe_from_settings(
+    settings: Mapping[str, Any], overrides: Sequence[str] = (), base: Path | None = None
+) -> LoadedRecipe:
+    """Return the recipe of a Python program: nested dicts, whose relative paths start at `base`."""
+    return resolve_recipe(settings, "the settings", base or Path(), overrides)
+
+
 def parse_overrides(overrides: Sequence[str]) -> dict[str, Any]:
     """Return `section.key=value` overrides as nested dicts; those that cannot be parsed are left out.
 

@@ -7,15 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
-from heedful.arguments import as_list, is_several, one_per_input, python_errors
+from heedful import registry
+from heedful.arguments import as_list, as_texts, is_several, one_per_input, python_errors
 from heedful.config import DecodingOptions, Recipe, decoding_options
 from heedful.config.decoding import MAX_ITEMS
 from heedful.decoding import StopCondition
 from heedful.errors import ArgumentError, ConfigError
-from heedful.tasks.base import LoadedModel, TraceRequest
+from heedful.tasks.base import EvaluationRequest, LoadedModel, TraceRequest
+from heedful.tasks.data_files import evaluation_files
+from heedful.tasks.global_state import preserved_state
+from heedful.tasks.model_folder import copy_model
 from heedful.tasks.registry import get_task
+from heedful.tasks.results import Evaluation, Measurement
 from heedful.trace.edits import parse_edit
 from heedful.trace.schema import Edit, Gold, Trace, TraceDetail
+
+MEASURE = "heedful.analysis.measure:measure_data"  # further down the rooms; imported when it is first used
 
 
 class Model:
@@ -106,6 +113,57 @@ class Model:
             ]
         return traces if several else traces[0]
 
+    def evaluate(
+        self, data: Any = None, *, split: str | None = None, metrics: str | Sequence[str] = (), **options: Any
+    ) -> Evaluation:
+        """Return the metrics of the model on data, or on a split of the data it was trained with.
+
+        `data` is what `heedful.train` takes: pairs, a table, or the name of a file. Without it, `split` is "test"
+        where there is test data, else "valid". `metrics` are names such as "bleu" (default: those of the task);
+        options of decoding are keywords, as in a call.
+
+            model.evaluate([("The cat sleeps.", "Le chat dort.")])["BLEU"]
+            print(model.evaluate("test.tsv", metrics=["bleu", "chrf"], beam=5))
+        """
+        task = get_task(self.task)
+        files = [] if data is None else evaluation_files(data, self.task, self.recipe.data.columns)
+        request = EvaluationRequest(files, metrics=as_texts(metrics, "metrics"), decoding=self._call_options(options))
+        with python_errors(), preserved_state():
+            if split is None:
+                split = "test" if files or task.has_test_data(self.recipe, Path()) else "valid"
+            return Evaluation(task.evaluate([self.loaded.path], request._replace(split=split)))
+
+    def measure(
+        self,
+        data: Any = None,
+        *,
+        split: str = "test",
+        gold: str | Path | None = None,
+        tests: str | Sequence[str] | None = None,
+        limit: int = 500,
+        steps: int = 4,
+        seed: int = 1,
+    ) -> Measurement:
+        """Measure the attention of the model: agreement with gold links, and faithfulness tests.
+
+        `data` and `split` as in `evaluate`; `gold` is a file of gold word links, `tests` are names of tests
+        (docs/faithfulness.md; default: all but "counterfactual"; "none" runs none), `limit` is the number of items to
+        use, 0 for all, and `steps` the number of decisions tested per output.
+
+            print(model.measure("test.tsv", limit=100))
+        """
+        files = [] if data is None else evaluation_files(data, self.task, self.recipe.data.columns)
+        names = None if tests is None else as_texts(tests, "tests")
+        with python_errors(), preserved_state():
+            measure = registry.resolve(MEASURE)
+            report, conclusions = measure(self.loaded, files, split, gold, names, limit=limit, steps=steps, seed=seed)
+        return Measurement(report, conclusions)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model to a folder, which `heedful.load` and the command line read."""
+        with python_errors():
+            copy_model(self.loaded.path, Path(folder))
+
     def _trace_edited(
         self, item: Any, request: TraceRequest, edits: Sequence[Edit], decoding: DecodingOptions
     ) -> Trace:
@@ -134,8 +192,12 @@ class Model:
 
     def _decoding(self, options: dict[str, Any]) -> DecodingOptions:
         """Return the recipe's decoding options, replaced by those of a call."""
+        return self.loaded.recipe.decoding.override(self._call_options(options))
+
+    def _call_options(self, options: dict[str, Any]) -> DecodingOptions:
+        """Return the decoding options of a call."""
         try:
-            return self.loaded.recipe.decoding.override(decoding_options(options))
+            return decoding_options(options)
         except ConfigError as error:
             texts = [problem.text.replace("no such setting", "no such argument", 1) for problem in error.problems]
             raise ArgumentError("\n".join(text.replace(" = ", "=", 1) for text in texts)) from None

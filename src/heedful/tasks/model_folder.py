@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 from safetensors.torch import save_model as save_model_weights
 from torch import Tensor, nn
 
-from heedful.atomic_write import sync_file
+from heedful.atomic_write import atomic_write, sync_file
 from heedful.config import Recipe, load_recipe, recipe_toml
 from heedful.data.asset_files import asset_file
 from heedful.errors import ConfigError, ModelError
@@ -59,6 +59,23 @@ def save_model(
         raise ModelError(f"{folder}: the model cannot be written: {detail}") from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def copy_model(folder: Path, to: Path) -> None:
+    """Copy a finished model; the card is written last. The folder must be new, empty, or hold the same model."""
+    card = read_card(folder)
+    if to.exists() and not to.is_dir():
+        raise ModelError(f"{to} is a file; a model is a folder")
+    if to.is_dir() and any(to.iterdir()) and not ((to / CARD).is_file() and read_card(to) == card):
+        raise ModelError(f"{to}: the folder is not empty; choose another one, or remove it")
+    files = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+        for path in sorted(files, key=lambda p: p.name == CARD):
+            with atomic_write(to / path.name, ModelError) as draft:
+                shutil.copyfile(path, draft)
+    except OSError as error:
+        raise ModelError(f"{to}: the model cannot be written: {error.strerror}") from None
 
 
 def _write_files(
