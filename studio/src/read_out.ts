@@ -143,15 +143,12 @@ export const itemRule = (): VNode =>
   formula(mi("p"), EQUALS(), frac(mt("1"), mrow(mt("1"), PLUS(), exp([mo("−"), mi("y")]))));
 
 /** The probability of an item from its score. */
-export function itemProbability(item: string, score: number): VNode {
+export function itemProbability(score: number): VNode {
   const below = mrow(mt("1"), PLUS(), exp(mn(-score)));
-  return equationLines(
-    [mi("p"), mo("("), index(item), mo(")")],
-    [
-      [EQUALS(), frac(mt("1"), below)],
-      [EQUALS(), mn(1 / (1 + Math.exp(-score)), { "data-from": "features" })],
-    ],
-  );
+  return equationLines(mi("p"), [
+    [EQUALS(), frac(mt("1"), below)],
+    [EQUALS(), mn(1 / (1 + Math.exp(-score)), { "data-from": "features" })],
+  ]);
 }
 
 /** The score of an item from its log-probability. */

@@ -125,11 +125,22 @@ def test_a_notebook_shows_the_page_in_a_frame(browser: Browser, world: Trace) ->
     page.close()
 
 
+def test_the_first_view_shows_every_column_with_its_numbers(show: Opener, world: Trace) -> None:
+    shown = show(world)
+    bodies = shown.page.locator(".lane .body")
+    assert bodies.count() == 5
+    assert all(body.is_visible() for body in bodies.all())
+
+
 def test_recomputed_numbers_agree(show: Opener, world: Trace) -> None:
     shown = show(world)
     assert shown.page.get_attribute("#recomputed", "data-state") == "good"
     assert max(shown.numbers("#recomputed b")) < 1e-6
-    assert "largest difference" in shown.texts("#recomputed")[0]
+    text = shown.texts("#recomputed")[0]
+    assert text.startswith("✓ Checked: this page computed the model's numbers again and got the same.")
+    assert "Largest difference" in text
+    below = "() => document.querySelector('.texts').compareDocumentPosition(document.querySelector('#recomputed'))"
+    assert shown.page.evaluate(below) == 4, "after what a reader wants to know"
 
 
 @pytest.mark.parametrize(

@@ -24,12 +24,12 @@ export function header(ui: Ui): VNode {
     h("p", { class: "facts" }, facts(trace).join(" · ")),
     trace.edits.length > 0 &&
       h("p", { class: "edits" }, `✎ Edited: ${trace.edits.map(editText).join("; ")}.`),
-    h("div", { class: "proof" }, recomputed(trace, ui.errors), trace.checks && checks(trace.checks)),
     h(
       "p",
       { class: "caveat" },
       `Weights show where the model attended. They do not explain why ${taskWords(trace).caveat}.`,
     ),
+    h("div", { class: "proof" }, recomputed(trace, ui.errors), trace.checks && checks(trace.checks)),
   );
 }
 
@@ -87,9 +87,11 @@ function recomputed(trace: Trace, errors: Errors | null): VNode {
     h(
       "b",
       { "data-v": String(largest) },
-      ` Recomputed on this page, ${good ? "" : "does not agree: "}largest difference ${formatDifference(largest)}`,
+      good
+        ? " Checked: this page computed the model's numbers again and got the same."
+        : " This page computed the model's numbers again and does not agree with the file.",
     ),
-    h("span", { class: "parts" }, ` (${parts.join(", ")})`),
+    h("span", { class: "parts" }, ` Largest difference ${formatDifference(largest)}: ${parts.join(", ")}.`),
   );
 }
 

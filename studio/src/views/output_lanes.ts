@@ -163,7 +163,7 @@ function itemLane(ui: Ui, step: number): Lane {
     title: "Item",
     summary: taskWords(ui.trace).choose,
     rules: itemRule(),
-    numbers: itemProbability(tokenText(ui.trace.target, step), scoreOf(ui.trace.steps[step]!.logp)),
+    numbers: itemProbability(scoreOf(ui.trace.steps[step]!.logp)),
     body: list(ui, "words", "Items of this trace", rows),
     footer: h("p", { class: "letters" }, "Independent probabilities: they do not sum to 1."),
   };

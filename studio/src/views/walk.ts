@@ -59,7 +59,7 @@ export function walk(ui: Ui): Children {
     h("div", { class: "word-line" }, heading, narration(narrateStage(ui, detail))),
     h(
       "div",
-      { class: "lanes" },
+      { class: ui.playing ? "lanes playing" : "lanes" },
       lanes.map((lane, i) => laneSection(ui, lane, i, stage)),
     ),
     ui.state.table && stepTables(ui, detail),
