@@ -6,13 +6,14 @@ import csv
 import gzip
 import io
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.data.delimited import MAX_RECORD_LINES, DelimitedFile, Record, is_header
+from heedful.data.delimited import MAX_RECORD_LINES, DelimitedFile, Record, is_header, read_records
 from heedful.data.lines import BadLine
 
 
@@ -65,6 +66,14 @@ def test_every_csv_of_pythons_writer_is_read(tmp_path_factory: pytest.TempPathFa
 def test_quotes_of_a_plain_tsv_are_characters(tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
     lines = ['"Yes," he said.\t"Oui", dit-il.', '"Run!"\t"Cours !"', 'a "b" c\td', '"open\tx']
+    path.write_text("\n".join(lines))
+    assert rows(path) == [line.split("\t") for line in lines]
+
+
+@pytest.mark.parametrize("contradiction", ['"open', 'a "b" c', '"Run" and "stop"'])
+def test_one_cell_that_no_writer_would_write_makes_all_quotes_characters(tmp_path: Path, contradiction: str) -> None:
+    path = tmp_path / "a.tsv"
+    lines = ['"he said ""no"""\tx', f"{contradiction}\ty"]
     path.write_text("\n".join(lines))
     assert rows(path) == [line.split("\t") for line in lines]
 
@@ -152,6 +161,19 @@ def test_a_quote_that_is_not_closed_costs_one_line(tmp_path: Path, n_lines: int)
     bad = [record for record in records if isinstance(record, BadLine)]
     assert [(line.line, line.reason) for line in bad] == [(3, "a quote is not closed")]
     assert [record.line for record in records] == list(range(2, n_lines + 4))
+
+
+def test_few_lines_are_read_in_search_of_a_closing_quote() -> None:
+    n_read = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal n_read
+        for n_read in range(1_000_000):
+            yield "a,1" if n_read else '"never closed,1'
+
+    first = next(read_records(Path("a.csv"), lines(), ",", quoted=True))
+    assert first == BadLine(Path("a.csv"), 1, "a quote is not closed")
+    assert n_read <= MAX_RECORD_LINES
 
 
 def test_a_cell_that_is_too_long_is_a_bad_line(tmp_path: Path) -> None:
