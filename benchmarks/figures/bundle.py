@@ -48,6 +48,44 @@ CARDS: dict[str, dict[str, Any]] = {
         }
         for kind in ("soft", "reward", "hard", "transformer")
     },
+    "intents": {
+        "name": "intents",
+        "max_bytes": 5_000_000,
+        "about": "intents of a bank's customers: 77 labels",
+        "languages": ["en"],
+        "test_on": "the 3,080 test questions of BANKING77",
+        "license": "CC BY 4.0",
+        "attribution": "trained on BANKING77 (Casanueva et al. 2020), PolyAI",
+    },
+    "sentiment": {
+        "name": "sentiment",
+        "max_bytes": 5_000_000,
+        "about": "sentiment of tweets: negative, neutral, positive",
+        "languages": ["en"],
+        "test_on": "1,366 held-out tweets of Tweet Sentiment Extraction",
+        "license": "CC BY 4.0",
+        "attribution": "trained on Tweet Sentiment Extraction (Kaggle 2020), from Data for Everyone, Emotion in Text;"
+        " the tweets belong to their authors",
+    },
+    "films-nais": {
+        "name": "films",
+        "max_bytes": 5_000_000,
+        "about": "films for a list of films somebody liked, up to 2013",
+        "languages": ["en"],
+        "test_on": "the latest film of each user, against 99 films the user has not rated",
+        "license": "MIT",
+        "attribution": "trained on MovieTweetings (Dooms, De Pessemier & Martens 2013)",
+    },
+    "english-sounds": {
+        "name": "english-sounds",
+        "max_bytes": 5_000_000,
+        "about": "English words to their pronunciation (General American, IPA)",
+        "languages": ["en"],
+        "test_on": "the 4,168 English test words of SIGMORPHON 2021",
+        "license": "CC BY-SA, as Wiktionary",
+        "attribution": "trained on pronunciations of Wiktionary, as collected by WikiPron (Lee et al. 2020) and"
+        " SIGMORPHON 2021, task 1 (Ashby et al. 2021)",
+    },
 }
 
 

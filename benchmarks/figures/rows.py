@@ -186,6 +186,15 @@ ROWS = (
         ensemble=True,
         ensemble_targets={"line-error": 41.94},
     ),
+    Row(
+        "english-sounds",
+        "english-sounds",
+        "SIGMORPHON 2021, English (US), with more words of WikiPron (the bundled transcriber)",
+        ERROR_RATES,
+        {"line-error": 38.0},
+        "41.94 (ensemble, Ashby 2021)",
+        prepare="english_sounds.py",
+    ),
     *(
         Row(
             f"g2p-{language}",
@@ -320,6 +329,24 @@ ROWS = (
         seeds=THREE_SEEDS,
         baseline="vsfc-bigrams",
     ),
+    Row(
+        "intents",
+        "intents",
+        "BANKING77, no pretrained vectors (the bundled intent classifier)",
+        CLASSIFICATION,
+        {"accuracy": 90.0},
+        "93.7 with BERT (Casanueva 2020)",
+        baseline="intents-bigrams",
+    ),
+    Row(
+        "sentiment",
+        "sentiment",
+        "Tweets, three sentiments, no pretrained vectors (the bundled sentiment classifier)",
+        CLASSIFICATION,
+        {"accuracy": 76.0, "macro-f1": 76.0},
+        baseline="sentiment-bigrams",
+        prepare="tweet_phrases.py",
+    ),
     Row(  # after `sst2`, which initializes it
         "sst5-from-sst2",
         "sst5",
@@ -376,6 +403,25 @@ ROWS = (
         {"hr@10": 67.3, "ndcg@10": 40.6},
         "69.7 / 41.9 (He 2018)",
         overrides=("training.init_from=runs:figures/movielens-fism-{seed}",),
+    ),
+    *(
+        Row(
+            f"films-{name}",
+            f"films-{name}",
+            f"MovieTweetings, {title}",
+            RANKING,
+            overrides=overrides,
+            prepare="film_ratings.py",
+        )
+        for name, title, overrides in (
+            ("popularity", "popularity (ties count against the model)", ()),
+            ("fism", "FISM, embedding size 16", ()),
+            (
+                "nais",  # after `films-fism`, which initializes it
+                "NAIS-prod, embedding size 16 (the bundled recommender)",
+                ("training.init_from=runs:figures/films-fism-{seed}",),
+            ),
+        )
     ),
     Row("world-moods", "world-moods", "Mood world, attention pooling", CLASSIFICATION, {"accuracy": 97.0}),
     Row(
