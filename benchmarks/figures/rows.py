@@ -332,10 +332,11 @@ ROWS = (
     Row(
         "intents",
         "intents",
-        "BANKING77, no pretrained vectors (the bundled intent classifier)",
+        "BANKING77, no pretrained vectors, tuned with 10 % held out, then trained with 1 % held out",
         CLASSIFICATION,
         {"accuracy": 90.0},
         "93.7 with BERT (Casanueva 2020)",
+        overrides=("data.split_valid=0.01",),  # tuned with 10 % held out
         baseline="intents-bigrams",
     ),
     Row(
