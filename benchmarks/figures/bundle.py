@@ -70,7 +70,7 @@ CARDS: dict[str, dict[str, Any]] = {
     "films-nais": {
         "name": "films",
         "max_bytes": 5_000_000,
-        "about": "films for a list of films somebody liked, up to 2013",
+        "about": "films for somebody who has seen certain films, as of 2013",
         "languages": ["en"],
         "test_on": "the latest film of each user, against 99 films the user has not rated",
         "license": "MIT",

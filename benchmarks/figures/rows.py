@@ -408,7 +408,7 @@ ROWS = (
     *(
         Row(
             f"films-{name}",
-            f"films-{name}",
+            f"films-{name.removesuffix('-32')}",
             f"MovieTweetings, {title}",
             RANKING,
             overrides=overrides,
@@ -418,8 +418,13 @@ ROWS = (
             ("popularity", "popularity (ties count against the model)", ()),
             ("fism", "FISM, embedding size 16", ()),
             (
+                "fism-32",
+                "FISM, embedding size 32",
+                ("model.embedding=32", "training.epochs=30", "training.learning_rate=0.005"),
+            ),
+            (
                 "nais",  # after `films-fism`, which initializes it
-                "NAIS-prod, embedding size 16 (the bundled recommender)",
+                "NAIS-prod, embedding size 16",
                 ("training.init_from=runs:figures/films-fism-{seed}",),
             ),
         )
