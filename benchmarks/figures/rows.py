@@ -189,7 +189,7 @@ ROWS = (
     Row(
         "english-sounds",
         "english-sounds",
-        "SIGMORPHON 2021, English (US), with more words of WikiPron (the bundled transcriber)",
+        "SIGMORPHON 2021, English (US), with more words of WikiPron",
         ERROR_RATES,
         {"line-error": 38.0},
         "41.94 (ensemble, Ashby 2021)",
@@ -342,7 +342,7 @@ ROWS = (
     Row(
         "sentiment",
         "sentiment",
-        "Tweets, three sentiments, no pretrained vectors (the bundled sentiment classifier)",
+        "Tweets, three sentiments, no pretrained vectors",
         CLASSIFICATION,
         {"accuracy": 76.0, "macro-f1": 76.0},
         baseline="sentiment-bigrams",
