@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import heedful
+import small_classifiers
 from command_line import complaint, here
 from command_line import heedful as run_forked
 from heedful.errors import DecodingError, ModelError
@@ -65,6 +66,19 @@ def test_each_line_gets_a_label_and_its_probability(model: Path) -> None:
     assert record["words"] == SENTENCE.split()
     assert sum(record["weights"]) == pytest.approx(1, abs=1e-5)
     assert blank == {"text": "", "label": None}
+
+
+def test_a_text_of_mostly_unknown_words_is_noted_and_less_confident(tmp_path: Path) -> None:
+    loaded = small_classifiers.random_model_folder(tmp_path, small_classifiers.small_preset("classify-learned"))
+    notes: list[str] = []
+    known, mostly, half = classify_lines(loaded, ["the soup was", "qq zz soup", "qq soup"], log=notes.append)
+    assert notes == ['line 2 ("qq zz soup"): the model does not know 2 of its 3 words; its label is uncertain']
+    assert known is not None
+    assert mostly is not None
+    assert half is not None
+    assert known.to_dict()["confidence"] == pytest.approx(known.p)
+    assert mostly.to_dict()["confidence"] == pytest.approx(mostly.p / 3)
+    assert half.to_dict()["confidence"] == pytest.approx(half.p / 2)
 
 
 def test_a_label_outside_the_training_data_is_an_error_of_the_model(model: Path, tmp_path: Path) -> None:

@@ -132,6 +132,17 @@ def test_the_first_view_shows_every_column_with_its_numbers(show: Opener, world:
     assert all(body.is_visible() for body in bodies.all())
 
 
+def test_nothing_of_a_long_text_is_cut_on_a_narrow_screen(show: Opener) -> None:
+    many = [f"word{n}" for n in range(60)]
+    shown = show(Trace.from_weights(many, ["a"], np.full((1, 60), 1 / 60)))
+    shown.load("#/walk?tick=1&merge=1&specials=1")
+    shown.page.set_viewport_size({"width": 420, "height": 900})
+    elements = "[...document.querySelectorAll('.texts dd, .list')]"
+    cut = f"() => {elements}.filter(one => one.scrollHeight > one.clientHeight + 4).length"
+    assert shown.page.evaluate(cut) == 0
+    assert shown.page.locator(".lane.current .list").first.is_visible()
+
+
 def test_recomputed_numbers_agree(show: Opener, world: Trace) -> None:
     shown = show(world)
     assert shown.page.get_attribute("#recomputed", "data-state") == "good"

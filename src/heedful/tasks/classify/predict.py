@@ -30,7 +30,13 @@ class Classification(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything for JSON."""
-        return self._asdict()
+        return {**self._asdict(), "confidence": self.confidence}
+
+    @property
+    def confidence(self) -> float:
+        """The probability of the label times the fraction of known words."""
+        n_words = max(1, len(self.words), self.unknown)
+        return self.p * (1 - self.unknown / n_words)
 
 
 def classify_lines(
@@ -45,15 +51,20 @@ def classify_lines(
 ) -> list[Classification | None]:
     """Return the classification of each line; None for a blank one. Messages number the lines from `first_line`.
 
-    A warning is logged for a line without a single known word.
+    A warning is logged for a line of which most words are unknown.
     """
     tokenizer, max_tokens = loaded.assets.source, inference_limits([loaded.recipe]).max_source
     lines = limit_lines(lines, tokenizer, max_tokens, on_too_long, first_line, log)
     filled = [i for i, line in enumerate(lines) if line.strip()]
     ids = tokenizer.encode_all([lines[i] for i in filled])
     for i, row in zip(filled, ids, strict=True):
-        if all(token in (UNK, END) for token in row):
-            log(f'line {first_line + i} ("{lines[i][:20]}"): the model knows none of its words; its label is a guess')
+        n_tokens = sum(token != END for token in row)
+        n_unknown = sum(token == UNK for token in row)
+        line = f'line {first_line + i} ("{lines[i][:20]}")'
+        if n_unknown == n_tokens:
+            log(f"{line}: the model knows none of its words; its label is a guess")
+        elif n_unknown > n_tokens / 2:
+            log(f"{line}: the model does not know {n_unknown} of its {n_tokens} words; its label is uncertain")
     has_attention = loaded.model.alignment_site is not None
     hooks = Hooks(Detail.WEIGHTS, loaded.model.pooling_sites) if weights and has_attention else NO_HOOKS
     results: list[Classification | None] = [None] * len(lines)
