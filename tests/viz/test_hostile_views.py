@@ -134,17 +134,17 @@ def test_labels_beside_a_figure_count(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_figures_have_a_largest_number_of_parts(tmp_path: Path) -> None:
     heads = Trace.from_weights(["a"], ["b"], np.ones((1, 500, 1)))
-    with pytest.raises(TraceError, match="500 panels, more than 400"):
+    with pytest.raises(TraceError, match="500 panels, more than the 400"):
         draw(heads, tmp_path / "t.png", "heads")
     words = [str(i) for i in range(300)]
     full = Trace.from_weights(words, words, np.ones((300, 300)))
-    with pytest.raises(TraceError, match="90,000 lines, more than 20,000"):
+    with pytest.raises(TraceError, match="90,000 lines, more than the 20,000"):
         draw(full, tmp_path / "t.png", "lines")
     words = [str(i) for i in range(500)]
-    with pytest.raises(TraceError, match="250,000 cells, more than 200,000"):
+    with pytest.raises(TraceError, match="250,000 cells, more than the 200,000"):
         alignment_text(Trace.from_weights(words, words, np.ones((500, 500))))
     many = Trace.from_weights(["a"] * 500, ["b"], np.ones((1, 500, 500)))
-    with pytest.raises(TraceError, match="250,000 words, more than 200,000"):
+    with pytest.raises(TraceError, match="250,000 words, more than the 200,000"):
         words_html(many)
 
 

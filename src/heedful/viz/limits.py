@@ -41,7 +41,7 @@ def check_count(count: int, limit: int, name: str) -> None:
     """Raise if a figure would have too many parts."""
     if count > limit:
         raise TraceError(
-            f"the figure would have {count:,} {name}, more than {limit:,}; write a page (.html) or a table (.csv)"
+            f"{count:,} {name}, more than the {limit:,} that can be drawn; write a page (.html) or a table (.csv)"
         )
 
 
