@@ -7,6 +7,14 @@
 >>> output, carry = attention(torch.zeros(1, 1, 4), memory, hooks=Hooks(Detail.WEIGHTS))
 >>> output.weights[0, 0, 0]                                    # a query of zeros scores all keys alike
 tensor([0.3333, 0.3333, 0.3333, 0.0000])
+
+Keys can be passed without `prepare`, `MultiHeadAttention` replaces torch's, and `record` records it inside any model:
+
+>>> attention(torch.zeros(1, 1, 4), keys).weights.shape
+torch.Size([1, 1, 1, 4])
+>>> inputs = torch.randn(1, 5, 8)
+>>> MultiHeadAttention(8, 2, batch_first=True)(inputs, inputs, inputs)[0].shape
+torch.Size([1, 5, 8])
 """
 
 from heedful.attention.attention import Attention, weighted_sum
@@ -14,6 +22,7 @@ from heedful.attention.build import build_attention
 from heedful.attention.heads import Heads
 from heedful.attention.hooks import ALLOWED, NO_HOOKS, Detail, Edit, Hooks, Override
 from heedful.attention.masks import causal, extent, lengths_to_keep, without_last
+from heedful.attention.multi_head import MultiHeadAttention
 from heedful.attention.normalizers.base import Normalizer
 from heedful.attention.normalizers.entmax15 import Entmax15, entmax15
 from heedful.attention.normalizers.smoothed_softmax import SmoothedSoftmax, smoothed_softmax
@@ -25,6 +34,7 @@ from heedful.attention.placements.hard import Hard
 from heedful.attention.placements.local_m import LocalM
 from heedful.attention.placements.local_p import LocalP
 from heedful.attention.placements.uniform import Uniform
+from heedful.attention.recording import record
 from heedful.attention.scores.additive import Additive, CoverageAdditive, coverage_loss
 from heedful.attention.scores.base import Score
 from heedful.attention.scores.concat import Concat
@@ -61,6 +71,7 @@ __all__ = [
     "LocalP",
     "Location",
     "Memory",
+    "MultiHeadAttention",
     "Normalizer",
     "Override",
     "Placement",
@@ -79,6 +90,7 @@ __all__ = [
     "extent",
     "lengths_to_keep",
     "masked_softmax",
+    "record",
     "smoothed_softmax",
     "sparsemax",
     "weighted_sum",
