@@ -33,6 +33,7 @@ from heedful.tasks.self_test import make_self_test
 RECIPE = "recipe.toml"
 DRAFTS = ".model.*.tmp"  # folders in which a model is written before its files are renamed
 MAX_HEADER_BYTES = 10_000_000  # of the weights; a model of a thousand tensors has 100 kB
+MAX_WEIGHT = 1e15  # of trained models the largest are some thousands; a flipped bit of an exponent makes 1e38
 MAX_LISTED = 3  # weights that an error names
 
 
@@ -188,13 +189,15 @@ def load_weights(model: nn.Module, folder: Path) -> None:
     _check_names(tensors, weights)
     for name in weights:
         if name not in undefined and not _is_finite(tensors[name]):
-            raise RuntimeError(f"{name} contains numbers that are not finite")
+            raise RuntimeError(f"{name} contains numbers that are not finite, or above {MAX_WEIGHT:g}")
 
 
 def _is_finite(tensor: Tensor) -> bool:
-    """Return whether all numbers are finite; a sum is finite only then, unless finite numbers are too large for it."""
-    tensor = tensor.detach()
-    return not tensor.is_floating_point() or bool(tensor.sum().isfinite()) or bool(tensor.isfinite().all())
+    """Return whether all numbers are finite, and none is so large that only damage can have made it."""
+    if not tensor.is_floating_point() or not tensor.numel():
+        return True
+    smallest, largest = torch.aminmax(tensor.detach())  # NaN if any number is
+    return bool(smallest >= -MAX_WEIGHT) and bool(largest <= MAX_WEIGHT)
 
 
 def load_model_for(folder: Path, task: str) -> LoadedModel[Any, Any]:
