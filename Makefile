@@ -20,7 +20,7 @@ export HEEDFUL_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: help demo test test-slow lint studio unit docs wheel bench format clean fuzz audit
+.PHONY: help demo test test-slow lint studio unit docs wheel bench format clean fuzz audit sanitize
 
 ## help: list the targets
 help:
@@ -120,6 +120,10 @@ test-slow: $(READY) $(DEMO)/model.json
 ## fuzz: 100,000 generated cases through the command line; resumable (FUZZ='--seed 2 --cases 1000', docs/fuzzing.md)
 fuzz: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(FUZZ)
+
+## sanitize: tests and fuzz of the C kernels under the address and undefined-behavior sanitizers (gcc, 10 minutes)
+sanitize: $(READY)
+	$(BIN)/python tests/sanitize.py $(SANITIZE)
 
 ## audit: known vulnerabilities and licenses of what is installed (docs/dependencies.md)
 audit: $(READY)

@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,35 +70,42 @@ def _platform_tag() -> str:
 # kernels
 
 
-def _build_kernels(folder: Path) -> list[str]:
-    """Compile one library per processor level and return the names of those that compiled."""
+def _build_kernels(folder: Path, out: Path | None = None, more_flags: Sequence[str] = ()) -> list[str]:
+    """Compile one library per processor level and return the names of those that compiled.
+
+    They are written beside their sources, or into `out`. `more_flags` are passed to the compiler and to the linker.
+    """
     compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
     if compiler is None or sys.platform != "linux":
         return []
     levels = X86_FLAGS if platform.machine() == "x86_64" else {0: []}
-    return [name for name in (_build_kernel(compiler, folder, *item) for item in levels.items()) if name]
+    source, out = folder / "csrc" / "kernels.c", out or folder
+    builds = [_build_kernel(compiler, source, out / f"kernels-{n}.so", levels[n], more_flags) for n in levels]
+    return [path.name for path in builds if path]
 
 
-def _build_kernel(compiler: str, folder: Path, level: int, flags: list[str]) -> str | None:
-    name = f"kernels-{level}.so"
-    object_file, draft = folder / f"{name}.o", folder / f"{name}.tmp"
+def _build_kernel(
+    compiler: str, source: Path, library: Path, flags: list[str], more_flags: Sequence[str]
+) -> Path | None:
+    object_file, draft = library.with_suffix(".so.o"), library.with_suffix(".so.tmp")
     # Not linked with an OpenMP library: the loader provides torch's, so that both share one thread pool.
     common = ["-O3", "-ffast-math", "-fPIC", "-fopenmp", "-Werror=vla"]
     commands = [
-        [compiler, *common, *flags, "-c", str(folder / "csrc" / "kernels.c"), "-o", str(object_file)],
-        [compiler, "-shared", str(object_file), "-o", str(draft), "-lm"],
+        [compiler, *common, *flags, *more_flags, "-c", str(source), "-o", str(object_file)],
+        [compiler, "-shared", *more_flags, str(object_file), "-o", str(draft), "-lm"],
     ]
     try:
         for command in commands:
             subprocess.run(command, check=True, capture_output=True)
-        draft.replace(folder / name)
+        draft.replace(library)
     except (OSError, subprocess.CalledProcessError) as error:
-        print(f"heedful: {name} was not built; PyTorch will be used instead: {_message(error)}", file=sys.stderr)
+        reason = f"{library.name} was not built; PyTorch will be used instead: {_message(error)}"
+        print(f"heedful: {reason}", file=sys.stderr)
         return None
     finally:
         object_file.unlink(missing_ok=True)
         draft.unlink(missing_ok=True)
-    return name
+    return library
 
 
 # the page

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from heedful.kernels.history_attention import (
@@ -16,6 +15,7 @@ from heedful.kernels.history_attention import (
     history_logits,
     history_loss,
 )
+from history_reference import torch_logits
 
 pytestmark = pytest.mark.usefixtures("c_build")
 
@@ -27,24 +27,6 @@ def ragged(sizes: list[int], rows: int) -> HistoryEntries:
     offsets = (torch.tensor([0, *(len(part) for part in parts)]).cumsum(0) for parts in (histories, targets))
     item_offsets, target_offsets = offsets
     return HistoryEntries(torch.cat(histories), item_offsets, torch.cat(targets), target_offsets)
-
-
-def torch_logits(entries: HistoryEntries, score: HistoryScore, keys: Tensor, queries: Tensor, bias: Tensor) -> Tensor:
-    logits = []
-    for e in range(len(entries.item_offsets) - 1):
-        own_keys = slice(int(entries.item_offsets[e]), int(entries.item_offsets[e + 1]))
-        for row in range(int(entries.target_offsets[e]), int(entries.target_offsets[e + 1])):
-            p, q = queries[row], keys[own_keys]
-            if score.kind == DOT:
-                f = score.scale * (q @ p)
-            else:
-                inputs = torch.cat([p.expand_as(q), q], dim=-1) if score.kind == CONCAT else p * q
-                f = torch.relu(inputs @ score.w.T + score.b) @ score.h
-            allowed = entries.items[own_keys] != entries.targets[row]
-            f, q = f[allowed], q[allowed]
-            product = torch.exp(f - score.beta * f.logsumexp(0)) @ (q @ p) if len(q) else torch.zeros(())
-            logits.append(bias[row] + product)
-    return torch.stack(logits)
 
 
 @pytest.mark.parametrize("kind", [PROD, CONCAT, DOT])

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
 from heedful import kernels
-from heedful.attention import NO_HOOKS, Additive, AttentionOutput, Detail, Hooks, Memory
+from heedful.attention import NO_HOOKS, Additive, AttentionOutput, Detail, Hooks
 from heedful.attention.dispatch import is_plain_additive
 from heedful.data.tokenizer import END, PAD, START
 from heedful.inference.engine import STEPS_PER_CALL, Engine, records_weights_only, sentence_of_rows
@@ -31,11 +32,23 @@ MODES = ("attend-first", "feed-context", "feed-attentional", "conditional", "fee
 READ_OUTS = ("linear", "affine", "tanh", "deep")
 
 
+class _Source(NamedTuple):
+    """The memory of all sentences, contiguous and checked."""
+
+    keys: Tensor
+    values: Tensor
+    keep: Tensor
+
+
 @dataclass(frozen=True, slots=True)
 class GruState(State):
-    """The decoder state; the memories of all sentences are kept, and `sentence` is the one each row attends to."""
+    """The decoder state; the memories of all sentences are kept, and `sentence` is the one each row attends to.
+
+    The engine makes it in the first step, when it has checked the memory.
+    """
 
     sentence: Tensor = field(default_factory=lambda: torch.empty(0))  # (row,): index of its memory
+    source: _Source | None = None
 
     def select(self, rows: Tensor, sentences: Tensor | None = None, beam: int = 1) -> GruState:
         del sentences, beam
@@ -45,6 +58,7 @@ class GruState(State):
             input_feed=None if self.input_feed is None else self.input_feed[rows],
             position=self.position,
             sentence=self.sentence[rows],
+            source=self.source,
         )
 
 
@@ -80,13 +94,11 @@ class GruEngine(Engine):
         if library is None or not records_weights_only(hooks):
             return super().top_next_tokens(state, last, count, hooks)
         rows, k = len(last), min(count, self.decoder.struct.vocabulary)
-        h, feed = _mutable_state(state)
-        keys, values, keep = _contiguous(state.memory[CROSS])
-        if not self.decoder.admits(rows, h, feed, keys, values, keep):
+        (h, feed), source = _mutable_state(state), self._source(state)
+        if source is None or not self.decoder.admits_state(rows, h, feed):
             return super().top_next_tokens(state, last, count, hooks)
-        sentence = state.sentence if isinstance(state, GruState) else sentence_of_rows(rows, len(keep))
-        sentence, last = sentence.contiguous(), last.contiguous()
-        kernels.check_indices(sentence, (rows,), len(keep), "sentence")
+        keys, values, keep = source
+        sentence, last = self._sentence(state, rows, len(keep)), last.contiguous()
         kernels.check_indices(last, (rows,), self.decoder.struct.vocabulary, "token")
         weights = h.new_empty(rows, 1, 1, keep.shape[1])
         tokens, logp = last.new_empty(rows, k), h.new_empty(rows, k)
@@ -98,7 +110,12 @@ class GruEngine(Engine):
         )  # fmt: skip
         feed_after = feed if self.decoder.feeds else state.input_feed
         after = GruState(
-            state.memory, hidden=(h,), input_feed=feed_after, position=state.position + 1, sentence=sentence
+            state.memory,
+            hidden=(h,),
+            input_feed=feed_after,
+            position=state.position + 1,
+            sentence=sentence,
+            source=source,
         )
         record = hooks.detail_at(CROSS) is not Detail.NONE
         return NextTokens(tokens, logp, after, {CROSS: AttentionOutput(weights=weights if record else None)})
@@ -107,12 +124,12 @@ class GruEngine(Engine):
         self, state: State, max_length: int, hooks: Hooks = NO_HOOKS, should_stop: ShouldStop = never_stop
     ) -> GreedyOutput | None:
         library = kernels.library()
-        h, feed = _mutable_state(state)
-        keys, values, keep = _contiguous(state.memory[CROSS])
-        unsupported = library is None or not records_weights_only(hooks) or len(keep) != 1
-        if unsupported or not self.decoder.admits(1, h, feed, keys, values, keep):
+        (h, feed), source = _mutable_state(state), self._source(state)
+        if library is None or source is None or not records_weights_only(hooks):
             return None
-        assert library is not None
+        keys, values, keep = source
+        if len(keep) != 1 or not self.decoder.admits_state(1, h, feed):
+            return None
         n_keys, record = keep.shape[1], hooks.detail_at(CROSS) is not Detail.NONE
         workspace = h.new_empty(self.decoder.workspace_per_row)
         tokens, logp, weights = [self.start_token], list[float](), [h.new_empty(0, 1, n_keys)]
@@ -130,16 +147,28 @@ class GruEngine(Engine):
             weights.append(chunk_weights[:steps])
         return GreedyOutput(tokens[1:], logp, {CROSS: torch.cat(weights)} if record else {})
 
+    def _source(self, state: State) -> _Source | None:
+        """Return the memory of a state; None if C cannot read it."""
+        if isinstance(state, GruState) and state.source is not None:
+            return state.source
+        memory = state.memory[CROSS]
+        source = _Source(memory.keys.contiguous(), memory.values.contiguous(), memory.keep.contiguous())
+        return source if self.decoder.admits_source(source) else None
+
+    def _sentence(self, state: State, rows: int, sentences: int) -> Tensor:
+        """Return the sentence of each row."""
+        if isinstance(state, GruState) and len(state.sentence) == rows:
+            return state.sentence  # selected from checked ones
+        sentence = sentence_of_rows(rows, sentences)
+        kernels.check_indices(sentence, (rows,), sentences, "sentence")
+        return sentence
+
 
 def _mutable_state(state: State) -> tuple[Tensor, Tensor]:
     """Return copies of the hidden state and of the feed of the next step, for C to update in place."""
     h = state.hidden[0].clone(memory_format=torch.contiguous_format)
     feed = state.input_feed
     return h, h.new_empty(0) if feed is None else feed.clone(memory_format=torch.contiguous_format)
-
-
-def _contiguous(memory: Memory) -> tuple[Tensor, Tensor, Tensor]:
-    return memory.keys.contiguous(), memory.values.contiguous(), memory.keep.contiguous()
 
 
 class _CDecoder:
@@ -183,15 +212,18 @@ class _CDecoder:
             gates + hidden + len(v) + context_width + joined_width + feature_width + vocabulary + int8_bytes // 4 + 4
         )
 
-    def admits(self, rows: int, h: Tensor, feed: Tensor, keys: Tensor, values: Tensor, keep: Tensor) -> bool:
-        """Return whether a step in C may be given the state of these rows and the memory of all sentences."""
-        (sentences, n_keys), (key_width, value_width) = keep.shape, self.memory_widths
+    def admits_state(self, rows: int, h: Tensor, feed: Tensor) -> bool:
+        """Return whether a step in C may be given the state of these rows."""
+        feed_fits = not self.feeds or kernels.admits((rows, self.struct.feed_width), feed)
+        return feed_fits and kernels.admits((rows, self.struct.hidden), h)
+
+    def admits_source(self, source: _Source) -> bool:
+        """Return whether a step in C may be given the memory of all sentences."""
+        (sentences, n_keys), (key_width, value_width) = source.keep.shape, self.memory_widths
         return (
-            kernels.admits((rows, self.struct.hidden), h)
-            and (not self.feeds or kernels.admits((rows, self.struct.feed_width), feed))
-            and kernels.admits((sentences, n_keys, 1, key_width), keys)
-            and kernels.admits((sentences, n_keys, 1, value_width), values)
-            and kernels.admits_mask((sentences, n_keys), keep)
+            kernels.admits((sentences, n_keys, 1, key_width), source.keys)
+            and kernels.admits((sentences, n_keys, 1, value_width), source.values)
+            and kernels.admits_mask((sentences, n_keys), source.keep)
         )
 
 

@@ -26,23 +26,11 @@ from heedful.layers.state import State
 from heedful.layers.transformer import TransformerDecoder
 from heedful.models.autoregressive import GreedyOutput, InitialState, NextTokens, ShouldStop, never_stop
 from heedful.models.seq2seq import Seq2Seq
+from heedful.optional import not_none
 
 MAX_POSITIONS = 4_096  # maximum tokens per output
 MAX_GREEDY = 1_000  # maximum tokens of `generate_greedy`, whose cache is allocated beforehand
 INITIAL_STEPS = 32  # initial size of the cache, which doubles when full
-
-
-@dataclass(frozen=True, slots=True)
-class CachedState(State):
-    """The decoder state; all states of one generation share a cache, so only the newest may be continued."""
-
-    cached: Tensor = field(default_factory=lambda: torch.empty(0))  # (layer, step, cache row, key and value)
-    origin: Tensor = field(default_factory=lambda: torch.empty(0))  # (row, step): the cache row of each past token
-    sentence: Tensor = field(default_factory=lambda: torch.empty(0))  # (row,): the source it attends to
-
-    def select(self, rows: Tensor, sentences: Tensor | None = None, beam: int = 1) -> CachedState:
-        del sentences, beam
-        return replace(self, origin=self.origin[rows], sentence=self.sentence[rows])
 
 
 class _SourcePointers(NamedTuple):
@@ -52,6 +40,23 @@ class _SourcePointers(NamedTuple):
     values: ctypes.Array[ctypes.c_void_p]
     keep: Tensor
     tensors: list[Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class CachedState(State):
+    """The decoder state; all states of one generation share a cache, so only the newest may be continued.
+
+    The engine makes it in the first step, when it has checked the memory; later rows are selected from checked ones.
+    """
+
+    cached: Tensor = field(default_factory=lambda: torch.empty(0))  # (layer, step, cache row, key and value)
+    origin: Tensor = field(default_factory=lambda: torch.empty(0))  # (row, step): the cache row of each past token
+    sentence: Tensor = field(default_factory=lambda: torch.empty(0))  # (row,): the source it attends to
+    source: _SourcePointers | None = None
+
+    def select(self, rows: Tensor, sentences: Tensor | None = None, beam: int = 1) -> CachedState:
+        del sentences, beam
+        return replace(self, origin=self.origin[rows], sentence=self.sentence[rows])
 
 
 def supports(model: Seq2Seq) -> bool:
@@ -92,13 +97,11 @@ class TransformerEngine(Engine):
         rows, k = len(last), min(count, self.decoder.struct.vocabulary)
         state = self._ensure_capacity(state if isinstance(state, CachedState) else self._start_cache(state, rows))
         t, cached, origin = state.position, state.cached, state.origin
-        source, sentence, last = self._source_pointers(state), state.sentence.contiguous(), last.contiguous()
+        source, sentence, last = not_none(state.source), state.sentence, last.contiguous()
         n_keys = source.keep.shape[1]
-        if rows > cached.shape[2]:
-            raise ShapeError(f"{rows} rows do not fit into a cache of {cached.shape[2]}")
-        kernels.check_indices(sentence, (rows,), len(source.keep), "sentence")
+        if not len(sentence) == len(origin) == rows <= cached.shape[2]:
+            raise ShapeError(f"{rows} tokens were given for {len(origin)} rows in a cache of {cached.shape[2]}")
         kernels.check_indices(last, (rows,), self.decoder.struct.vocabulary, "token")
-        kernels.check_indices(origin[:, :t].contiguous(), (rows, t), cached.shape[2], "row of the cache")
         cross_weights = cached.new_empty(self.layers, rows, self.heads, n_keys)
         self_weights = self._self_weights(hooks, self.layers * rows * self.heads * (t + 1))
         tokens, logp = last.new_empty(rows, k), cached.new_empty(rows, k)
@@ -173,12 +176,16 @@ class TransformerEngine(Engine):
         return _SourcePointers(key_pointers, value_pointers, keep, [*keys, *values])
 
     def _start_cache(self, state: State, rows: int) -> CachedState:
+        source = self._source_pointers(state)
+        sentence = sentence_of_rows(rows, len(source.keep))
+        kernels.check_indices(sentence, (rows,), len(source.keep), "sentence")
         return CachedState(
             state.memory,
             position=state.position,
             cached=torch.empty(self.layers, INITIAL_STEPS, rows, 2 * self.decoder.struct.width),
             origin=torch.zeros(rows, INITIAL_STEPS, dtype=torch.long),
-            sentence=sentence_of_rows(rows, len(state.memory[self.cross_sites[0]].keep)),
+            sentence=sentence,
+            source=source,
         )
 
     def _ensure_capacity(self, state: CachedState) -> CachedState:

@@ -1,7 +1,8 @@
 /* Attention with softmax weights over padded sources: additive scores and dot products. */
 #include "common.h"
 
-/* Softmax over the keys that `keep` allows; the others get 0, as does a row without any allowed key. */
+/* Softmax over the keys that `keep` allows; the others get 0, as does a row without any allowed key. It is undefined, and
+ * therefore NaN, if the scores of all allowed keys are -inf. */
 static void softmax_row(float *w, const uint8_t *keep, i64 keys) {
   float max = LOWEST, sum = 0.0f;
   uint8_t any_allowed = 0;
@@ -13,6 +14,7 @@ static void softmax_row(float *w, const uint8_t *keep, i64 keys) {
     w[k] = keep[k] ? fast_exp(w[k] - max) : 0.0f;
     sum += w[k];
   }
+  if (max == LOWEST) sum = bits_float(NAN_BITS);
   if (any_allowed)
     for (i64 k = 0; k < keys; k++) w[k] = keep[k] ? w[k] / sum : 0.0f;
 }

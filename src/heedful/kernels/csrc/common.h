@@ -30,6 +30,7 @@ static inline float bits_float(int32_t bits) {
 
 #define NAN_BITS 0x7FC00000
 #define INF_BITS 0x7F800000
+#define NEGATIVE_INF_BITS (-0x00800000) /* 0xFF800000 */
 
 static inline int32_t is_nan(float x) { return (float_bits(x) & 0x7FFFFFFF) > INF_BITS; }
 
@@ -39,9 +40,8 @@ static inline float propagate_nan(float x, float y) { return bits_float(float_bi
 /* x, or 0 where x is NaN: what is converted to an integer must be a number. */
 static inline float nan_to_zero(float x) { return bits_float(float_bits(x) & (is_nan(x) ? 0 : -1)); }
 
-/* e^x within 1 or 2 units in the last place; the clamps keep the exponent's bits valid. */
-static inline float fast_exp(float input) {
-  float x = nan_to_zero(input);
+/* e^x within 1 or 2 units in the last place, for any x but NaN; the clamps keep the exponent's bits valid. */
+static inline float exp_of_number(float x) {
   x = x < -87.0f ? -87.0f : x;
   x = x > 88.0f ? 88.0f : x;
   float n = __builtin_rintf(x * 1.44269504f);
@@ -54,8 +54,10 @@ static inline float fast_exp(float input) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1.0f;
-  return propagate_nan(input, p * bits_float(((int32_t)n + 127) << 23));
+  return p * bits_float(((int32_t)n + 127) << 23);
 }
+
+static inline float fast_exp(float x) { return propagate_nan(x, exp_of_number(nan_to_zero(x))); }
 
 static inline float fast_sigmoid(float x) { return 1.0f / (1.0f + fast_exp(-x)); }
 

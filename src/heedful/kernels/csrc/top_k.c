@@ -1,10 +1,16 @@
 /* The k most likely words of each row of logits. */
 #include "common.h"
 
+/* NaN if a logit is NaN or +inf, or all are -inf. */
 static float log_sum_exp(const float *x, i64 vocab) {
   float max = x[0], sum = 0.0f;
-  for (i64 j = 1; j < vocab; j++) max = x[j] > max ? x[j] : max;
-  for (i64 j = 0; j < vocab; j++) sum += fast_exp(x[j] - max);
+  int32_t invalid = 0;
+  for (i64 j = 0; j < vocab; j++) {
+    max = x[j] > max ? x[j] : max;
+    invalid |= is_nan(x[j]) | (float_bits(x[j]) == INF_BITS);
+  }
+  if (invalid || float_bits(max) == NEGATIVE_INF_BITS) return bits_float(NAN_BITS);
+  for (i64 j = 0; j < vocab; j++) sum += exp_of_number(x[j] - max);
   return max + logf(sum);
 }
 

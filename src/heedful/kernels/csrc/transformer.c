@@ -70,6 +70,7 @@ static void attend_head(const float *q, const float *const *keys, const float *f
     w[k] = keys[k] ? fast_exp(w[k] - max) : 0.0f;
     sum += w[k];
   }
+  if (max == LOWEST) sum = bits_float(NAN_BITS); /* as in attention.c */
   for (i64 j = 0; j < inner; j++) out[column + j] = 0.0f;
   for (i64 k = 0; k < n_keys; k++) {
     w[k] = any_allowed && keys[k] ? w[k] / sum : 0.0f;
