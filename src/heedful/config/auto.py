@@ -50,7 +50,8 @@ def split_settings(task: str, rows: int) -> Settings:
     """Return the share of the training data that is held out for validation."""
     if task == "recommend":
         return {}
-    return {"split_valid": round(min(0.1, VALIDATION_ROWS / max(1, rows)), 5), "split_seed": SPLIT_SEED}
+    held_out: Settings = {"split_valid": round(min(0.1, VALIDATION_ROWS / max(1, rows)), 5)}
+    return held_out if task == "caption" else {**held_out, "split_seed": SPLIT_SEED}  # images are split by their names
 
 
 def _translate(size: DataSize) -> Settings:

@@ -31,7 +31,9 @@ class DecodingOptions(Section):
     )
     exact: bool = Field(False, description="beam: stop only when no live hypothesis can still enter the result; slower")
     n_best: int = Field(1, gt=0, le=MAX_BEAM, description="beam, sample: number of outputs per input, at most 1,000")
-    temperature: float = Field(1.0, gt=0.0, description="sample: below 1 sharpens the distribution, above flattens it")
+    temperature: float = Field(
+        1.0, gt=0.0, le=1000.0, description="sample: below 1 sharpens the distribution, above flattens it"
+    )
     top_k: int = Field(0, ge=0, le=1_000_000_000, description="sample: draw from the k most likely tokens; 0: from all")
     top_p: float = Field(
         1.0, gt=0.0, le=1.0, description="sample: draw from the most likely tokens with this total probability"

@@ -100,7 +100,9 @@ def _pair_data(task: str, files: Sequence[str], base: Path, given: Mapping[str, 
     if task in MAX_TOKENS:
         data |= {"on_too_long": "skip", "max_source": MAX_TOKENS[task], "max_target": MAX_TOKENS[task]}
     else:
-        data |= {"on_too_long": "cut", "max_source": 400, "max_target": 150}
+        data |= {"on_too_long": "cut", "max_source": 400}
+        if task != "classify":  # a label is no sequence
+            data["max_target"] = 150
     return data, profile
 
 
