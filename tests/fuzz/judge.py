@@ -14,6 +14,7 @@ LONGEST_MESSAGE = 20_000  # characters
 TERMINAL = ("check", "show", "measure", "evaluate", "recommend", "trace", "models", "world", "train")  # for people
 
 
+MEANT_FOR_USERS = "UserWarning at viz/fonts: no installed font has"
 OWN_PROGRAMS = ("subprocess.Popen in metrics.meteor:",)  # Java, for METEOR, where it is installed
 
 
@@ -115,9 +116,9 @@ def _below(name: str, allowed: tuple[str, ...]) -> bool:
 
 def _messages(case: Case, outcome: Outcome) -> Failure | None:
     reply, verb = outcome.reply, case.argv[0] if case.argv else ""
-    if reply["warnings"]:
-        first = reply["warnings"][0]
-        return Failure(f"warning: {first.partition(':')[0]}", "\n".join(reply["warnings"][:3]))
+    unexpected = [text for text in reply["warnings"] if not text.startswith(MEANT_FOR_USERS)]
+    if unexpected:
+        return Failure(f"warning: {unexpected[0].partition(':')[0]}", "\n".join(unexpected[:3]))
     if reply["controls"][1]:
         return Failure(f"control character on stderr ({verb})", f"{reply['controls'][1]} {reply['stderr'][:500]!r}")
     if reply["controls"][0] and verb in TERMINAL:
