@@ -137,7 +137,8 @@ def _recommend(size: DataSize) -> Settings:
         "model": {"preset": "nais-prod", "embedding": 16, "attention": {"hidden": 16, "beta": 0.5}},
         "training": {
             "epochs": size.scaled(20, 140_000, -0.3, 5, 60),
-            "batch_tokens": size.scaled(2_500, 140_000, 0.3, 250, 5_000),
+            "batch_tokens": size.scaled(5_500, 140_000, 0.3, 550, 11_000),
+            "negatives": 10,
             "learning_rate": 0.003,
             "grad_clip": 0.0,
             "warmup_steps": 10,

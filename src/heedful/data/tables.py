@@ -253,8 +253,8 @@ def find_roles(names: Sequence[str], roles: Sequence[str]) -> dict[str, str]:
 def as_text(value: object) -> str | None:
     """Return a cell as text, None if it is not one: numbers as they are written, cells without a value as "".
 
-    >>> as_text("a  b"), as_text(3), as_text(4.0), as_text(float("nan")), as_text([1])
-    ('a  b', '3', '4', '', None)
+    >>> as_text("a  b"), as_text(2**60 + 1), as_text(4.0), as_text(float("nan")), as_text([1])
+    ('a  b', '1152921504606846977', '4', '', None)
     """
     if isinstance(value, str):
         return value
