@@ -130,7 +130,7 @@ def test_a_model_that_cannot_be_written_leaves_no_draft(trained: Path, monkeypat
 
 
 def test_many_interrupts_give_no_traceback(tmp_path: Path) -> None:
-    (tmp_path / "lines").write_text("The cat sleeps on the chair.\n" * 500)
+    (tmp_path / "lines").write_text("The cat sleeps on the chair.\n" * 4_000)
     with (tmp_path / "lines").open() as lines:
         process = subprocess.Popen(
             [HEEDFUL, "translate", "--max-seconds", "600", "--batch-size", "8"],
