@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -13,8 +14,12 @@ from nbclient import NotebookClient
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "python.ipynb"
 
 
+def read_notebook() -> Any:
+    return nbformat.reads(NOTEBOOK.read_text(encoding="utf-8"), as_version=4)  # type: ignore[no-untyped-call]
+
+
 def test_the_notebook_is_stored_without_outputs() -> None:
-    cells = [cell for cell in nbformat.read(NOTEBOOK, as_version=4).cells if cell.cell_type == "code"]
+    cells = [cell for cell in read_notebook().cells if cell.cell_type == "code"]
     assert cells
     assert all(not cell.outputs and cell.execution_count is None for cell in cells)
 
@@ -24,7 +29,7 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("HEEDFUL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    notebook = read_notebook()
     NotebookClient(notebook, timeout=900, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert not [output for output in outputs if output.output_type == "error"]
