@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 from fuzz.campaign import Progress, describe, failure_list, report, run_campaign, summary_line
@@ -27,6 +28,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cases", type=int, default=100_000)
     parser.add_argument("--kinds", nargs="*", default=(), choices=tuple(GENERATORS), help="only these kinds")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="cases that run at the same time")
     parser.add_argument("--restart", action="store_true", help="forget the progress of this seed")
     parser.add_argument("--write", action="store_true", help="write docs/fuzzing.md at the end")
     parser.add_argument("--failures", type=Path, help="write the list of failures to this file")
@@ -86,12 +88,14 @@ def main() -> int:
         path.unlink(missing_ok=True)
     progress = Progress.load(path, arguments.seed)
     corpus = load_corpus()
-    with Supervisor(corpus.models) as supervisor:
+    with ExitStack() as stack:
+        workers = 1 if arguments.keep else arguments.workers
+        supervisors = [stack.enter_context(Supervisor(corpus.models)) for _ in range(workers)]
         if arguments.keep:
             REGRESSIONS.mkdir(exist_ok=True)
-            keep_failures(corpus, supervisor, progress, REGRESSIONS, log, kinds)
+            keep_failures(corpus, supervisors[0], progress, REGRESSIONS, log, kinds)
             return 0
-        run_campaign(corpus, supervisor, progress, arguments.cases, path, log, kinds)
+        run_campaign(corpus, supervisors, progress, arguments.cases, path, log, kinds)
     if arguments.failures:
         arguments.failures.write_text(failure_list(progress), encoding="utf-8")
     if arguments.write:

@@ -6,10 +6,12 @@ import json
 import platform
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from fuzz.case import Case
@@ -87,25 +89,37 @@ class Progress:
 
 def run_campaign(
     corpus: Corpus,
-    supervisor: Supervisor,
+    supervisors: Sequence[Supervisor],
     progress: Progress,
     cases: int,
     path: Path,
     log: Callable[[str], None],
     kinds: tuple[str, ...] = (),
 ) -> None:
-    """Run the cases that are left of a campaign."""
-    for number in range(progress.done, cases):
-        start = time.monotonic()
-        case = make_case(corpus, progress.seed, number, kinds)
-        outcome = supervisor.run(case)
-        failure = judge(case, outcome)
-        seconds = time.monotonic() - start
-        if failure is not None and failure.signature not in progress.failures:
-            log(f"{case.name} ({case.kind}): {failure.signature}")
-        progress.add(case, outcome, failure, seconds)
-        progress.seconds += seconds
-        if progress.done % SAVE_EVERY == 0 or progress.done == cases:
+    """Run the cases that are left of a campaign, one at a time per supervisor, and count them in order."""
+    idle: SimpleQueue[Supervisor] = SimpleQueue()
+    for supervisor in supervisors:
+        idle.put(supervisor)
+
+    def run(number: int) -> tuple[Case, Outcome, Failure | None, float]:
+        supervisor = idle.get()
+        try:
+            start = time.monotonic()
+            case = make_case(corpus, progress.seed, number, kinds)
+            outcome = supervisor.run(case)
+            return case, outcome, judge(case, outcome), time.monotonic() - start
+        finally:
+            idle.put(supervisor)
+
+    with ThreadPoolExecutor(len(supervisors)) as pool:
+        while progress.done < cases:
+            start = time.monotonic()
+            numbers = range(progress.done, min(cases, progress.done + SAVE_EVERY - progress.done % SAVE_EVERY))
+            for case, outcome, failure, seconds in pool.map(run, numbers):
+                if failure is not None and failure.signature not in progress.failures:
+                    log(f"{case.name} ({case.kind}): {failure.signature}")
+                progress.add(case, outcome, failure, seconds)
+            progress.seconds += time.monotonic() - start
             progress.save(path)
             log(summary_line(progress))
 
@@ -168,7 +182,7 @@ Cases that failed once are stored in `tests/fuzz/regressions`, and `make test` r
 ## The last campaign
 
 {date}, commit {commit}, Python {python}: seed {seed}, {done:,} cases in {minutes:.0f} minutes
-({rate:.1f} per second, one worker).
+({rate:.1f} per second).
 
     {command}
 

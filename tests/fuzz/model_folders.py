@@ -8,6 +8,7 @@ import json
 import struct
 import tomllib
 import zipfile
+import zlib
 from random import Random
 from typing import Any
 
@@ -97,7 +98,7 @@ def mutate_file(name: str, data: bytes, rng: Random) -> bytes:
         return mutate_bytes(data, rng, rng.choice((1, 1, 3)))
     try:
         return _mutate_format(name, data, rng)
-    except (ValueError, TypeError, KeyError, IndexError, struct.error, zipfile.BadZipFile, RecursionError, OSError):
+    except (ValueError, TypeError, LookupError, struct.error, zipfile.BadZipFile, zlib.error, RecursionError, OSError):
         return mutate_bytes(data, rng)  # it was changed before, and is not of its format any more
 
 

@@ -152,10 +152,10 @@ def test_minimize_keeps_the_failure(corpus: Corpus, monkeypatch: pytest.MonkeyPa
 def test_a_campaign_resumes_where_it_stopped(corpus: Corpus, supervisor: Supervisor, tmp_path: Path) -> None:
     path, lines = tmp_path / "state.json", list[str]()
     progress = Progress(seed=9)
-    run_campaign(corpus, supervisor, progress, 3, path, lines.append, ("recipe",))
+    run_campaign(corpus, [supervisor], progress, 3, path, lines.append, ("recipe",))
     progress = Progress.load(path, 9)
     assert progress.done == 3
-    run_campaign(corpus, supervisor, progress, 5, path, lines.append, ("recipe",))
+    run_campaign(corpus, [supervisor], progress, 5, path, lines.append, ("recipe",))
     assert Progress.load(path, 9).kinds == {"recipe": 5}
     assert "5 cases" in failure_list(progress)
     assert "| recipe | 5 |" in report(progress, "make fuzz")

@@ -45,12 +45,15 @@ def safe_streams() -> Iterator[None]:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as one line of JSON; numbers that are not finite, which JSON does not have, become null."""
+    """Print a value as one line of JSON; numbers that are not finite, which JSON does not have, become null.
+
+    U+2028 and U+2029 are escaped: Python's `splitlines`, among others, ends a line there.
+    """
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError:
         text = json.dumps(_without_infinity(value), ensure_ascii=False)
-    print(text)
+    print(text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
 
 
 def _without_infinity(value: Any) -> Any:

@@ -163,6 +163,7 @@ def _sample(logp: Tensor, options: DecodingOptions, rng: Generator | None) -> Te
     if options.top_p < 1.0:
         sorted_probs = scores.softmax(-1).sort(dim=-1, descending=True)
         mass_above = sorted_probs.values.cumsum(-1) - sorted_probs.values  # probability of the more likely tokens
+        mass_above[:, 0] = -1.0  # the most likely token stays, also when top_p is 0 in the precision of the scores
         is_excluded = torch.zeros_like(scores, dtype=torch.bool)
         is_excluded = is_excluded.scatter(-1, sorted_probs.indices, mass_above >= options.top_p)
         scores = scores.masked_fill(is_excluded, float("-inf"))

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from heedful.errors import DataError
+from heedful.errors import DataError, TraceError
 from heedful.trace.schema.file import read_within
 from heedful.trace.schema.fold import Array, fold_words
 from heedful.trace.schema.side import Gold
@@ -96,6 +96,14 @@ def trace_links(
     trace: Trace, method: LinkMethod = "naive", site: str | None = None, head: int | None = None
 ) -> set[Link]:
     """Link each output word of a trace to the source word with the largest weight."""
+    sides = {record.site: (record.query_side, record.key_side) for record in trace.sites}
+    name = trace.site(site).site
+    if sides[name] != ("target", "source"):
+        choices = [other for other, pair in sides.items() if pair == ("target", "source")]
+        raise TraceError(
+            f"{name} has no weights between output and input words, and so no word links"
+            + (f"; use {' or '.join(choices)}" if choices else "")
+        )
     source, target = ([token.word for token in side.tokens] for side in (trace.source, trace.target))
     return word_links(trace.matrix(site, head), source, target, method, trace.shift)
 
