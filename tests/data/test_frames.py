@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar
 
+import datasets
+import numpy
+import pandas
+import polars
+import pyarrow
 import pytest
 
 from heedful.config import DataConfig
@@ -42,7 +49,7 @@ def test_plain_objects_are_tables() -> None:
 @pytest.mark.filterwarnings("ignore")  # those of the libraries
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "datasets"])
 def test_frames_are_tables(library: str) -> None:
-    module = pytest.importorskip(library)
+    module = importlib.import_module(library)
     makers: dict[str, Callable[[], Any]] = {
         "pandas": lambda: module.DataFrame(COLUMNS),
         "polars": lambda: module.DataFrame(COLUMNS),
@@ -57,6 +64,66 @@ def test_frames_are_tables(library: str) -> None:
         named = make().cast_column("label", module.ClassLabel(names=["no", "yes"]))
         assert [pair.target for pair in pairs_of(named)] == ["yes", "no"]
         assert set(split_datasets(module.DatasetDict(train=named, validation=named))) == {"train", "valid"}
+
+
+NESTED = [{"translation": {"en": "tea", "vi": "trà"}, "id": 1}, {"translation": {"en": "cat", "vi": "mèo"}, "id": 2}]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_nested_fields_of_frames_and_datasets_are_columns() -> None:
+    columns = DataConfig.model_validate({"train": "t", "valid": "v", "columns": ["translation.en", "translation.vi"]})
+    for data in (
+        NESTED,
+        polars.DataFrame(NESTED),
+        pandas.DataFrame(NESTED),
+        pyarrow.Table.from_pylist(NESTED),
+        pyarrow.RecordBatch.from_pylist(NESTED),
+        datasets.Dataset.from_list(NESTED),
+        datasets.Dataset.from_list(NESTED).to_iterable_dataset(),
+    ):
+        pairs = PairFiles([str(store_table(data))], Path(), columns)
+        assert list(pairs) == [TextPair("tea", "trà"), TextPair("cat", "mèo")], type(data)
+
+
+def test_a_column_of_other_objects_is_an_error_only_if_it_is_used() -> None:
+    frame = pandas.DataFrame(
+        {
+            **COLUMNS,
+            "vector": [numpy.zeros(2), numpy.ones(2)],
+            "image": [b"x", object()],
+            "price": [Decimal("1.5"), None],
+        }
+    )
+    path = store_table(frame)
+    assert list(PairFiles([str(path)], Path(), roles=LABEL_ROLES)) == PAIRS
+    image = DataConfig.model_validate({"train": "t", "valid": "v", "columns": ["text", "image"]})
+    with pytest.raises(DataError, match=r'column "image": expected text, found \["<bytes>"\]'):
+        list(PairFiles([str(path)], Path(), image, roles=LABEL_ROLES))
+    assert list(iter_rows([("a", numpy.bool_(True))])) == [["a", True]]
+    store_table([("a", numpy.bool_(True))])
+
+
+def test_a_missing_date_is_blank_and_not_the_text_nat() -> None:
+    path = store_table(pandas.DataFrame({"text": pandas.to_datetime(["2020-01-01", None]), "label": [1, 2]}))
+    assert path.read_text().splitlines()[1] == '{"text": null, "label": 2}'
+
+
+@pytest.mark.parametrize("library", ["torch", "numpy", "pandas", "arrow"])
+def test_a_dataset_gives_the_same_rows_in_every_format(library: str) -> None:
+    assert pairs_of(datasets.Dataset.from_dict(COLUMNS).with_format(library)) == PAIRS
+
+
+def test_splits_with_other_names_are_an_error_that_lists_them() -> None:
+    table = datasets.Dataset.from_dict(COLUMNS)
+    for splits in (
+        datasets.DatasetDict(train=table, validation_matched=table),
+        datasets.DatasetDict(validation_matched=table),
+        {"train": [("a", "b")], "validation_matched": [("c", "d")]},
+    ):
+        with pytest.raises(DataError, match=r"expected train and perhaps validation.*found .*validation_matched"):
+            split_datasets(splits)
+    assert split_datasets(COLUMNS) == {"train": COLUMNS}
+    assert split_datasets({"train": ["a line"], "dev": ["another"]}) == {"train": ["a line"], "valid": ["another"]}
 
 
 class Frame:
@@ -116,7 +183,10 @@ def test_missing_values_are_bad_lines() -> None:
         ("a.csv", "got text"),
         ([("a", "b"), 3], "row 2: expected a tuple, a list, a dict or text, got int"),
         ({"text": ["a"], "label": []}, "columns of one length; text: 1, label: 0"),
-        ([("a", object())], "a cell has a object"),
+        ({"text": "abc", "label": "de"}, "a list per column; text: got str"),
+        ([{"a", "b"}], "row 1: expected a tuple, a list, a dict or text, got set"),
+        ([], "the data has no rows"),
+        (pandas.DataFrame([["a", "b"]], columns=["x", "x"]), "two columns have the same name; the columns are: x, x"),
     ],
 )
 def test_other_objects_are_errors(data: object, message: str) -> None:

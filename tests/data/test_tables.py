@@ -7,7 +7,9 @@ import json
 import sys
 from pathlib import Path
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from heedful.config import DataConfig
 from heedful.data.captions import CaptionedImage, read_captions
@@ -53,9 +55,6 @@ def test_every_format_gives_the_same_pairs(tmp_path: Path, columns: list[object]
 
 
 def test_parquet_gives_the_same_pairs(tmp_path: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
     nested = [{"translation": {"en": row["en"], "vi": row["vi"]}, "id": row["id"]} for row in ROWS]
     parquet.write_table(pyarrow.Table.from_pylist(nested), tmp_path / "a.parquet")
     columns = data(columns=["translation.en", "translation.vi"], where=["id=1"])

@@ -11,8 +11,9 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from datetime import date
+from decimal import Decimal
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -41,9 +42,21 @@ def split_datasets(data: object) -> dict[str, object]:
     >>> split_datasets({"train": [("a", "b")], "validation": [("c", "d")]})
     {'train': [('a', 'b')], 'valid': [('c', 'd')]}
     """
-    if not isinstance(data, Mapping) or "train" not in data or not set(data) <= set(SPLIT_NAMES):
+    if not isinstance(data, Mapping) or not data:
         return {"train": data}
-    return {SPLIT_NAMES[name]: split for name, split in data.items()}
+    if "train" in data and set(data) <= set(SPLIT_NAMES):
+        return {SPLIT_NAMES[name]: split for name, split in data.items()}
+    if not all(map(_is_table, data.values())):
+        return {"train": data}
+    others = ", ".join(list(SPLIT_NAMES)[1:])
+    raise DataError(f"splits of data: expected train and perhaps {others}; found {', '.join(map(str, data))}")
+
+
+def _is_table(value: object) -> bool:
+    """Return whether a value of a dict is a table of its own, and not a column."""
+    if isinstance(value, list | tuple):
+        return bool(value) and all(isinstance(row, list | tuple | Mapping) for row in value[:10])
+    return hasattr(value, "columns") or hasattr(value, "column_names") or hasattr(value, "features")
 
 
 def iter_rows(data: Any) -> Iterator[dict[str, Any] | list[Any]]:
@@ -58,6 +71,8 @@ def iter_rows(data: Any) -> Iterator[dict[str, Any] | list[Any]]:
         raise DataError(f"{EXPECTED}, got text")
     if hasattr(data, "itertuples") and hasattr(data, "columns"):  # pandas
         names = [str(name) for name in data.columns]
+        if len(set(names)) < len(names):
+            raise DataError(f"two columns have the same name; the columns are: {', '.join(names[:20])}")
         return (dict(zip(names, row, strict=True)) for row in data.itertuples(index=False, name=None))
     if hasattr(data, "iter_rows") and hasattr(data, "columns"):  # polars
         return iter(data.iter_rows(named=True))
@@ -65,14 +80,21 @@ def iter_rows(data: Any) -> Iterator[dict[str, Any] | list[Any]]:
         return (row for batch in data.to_batches() for row in batch.to_pylist())
     if hasattr(data, "collect_schema") and hasattr(data, "collect"):  # a lazy frame of polars
         return iter_rows(data.collect())
+    if hasattr(data, "to_pylist") and hasattr(data, "schema"):  # a record batch of pyarrow
+        return iter(data.to_pylist())
     if isinstance(data, Mapping):
         return _column_rows(data)
+    if hasattr(data, "features") and hasattr(data, "with_format"):  # a dataset, whatever its rows are converted to
+        data = data.with_format(None)
     if not isinstance(data, Iterable):
         raise DataError(f"{EXPECTED}, got {type(data).__name__}")
     return _plain_rows(data, _label_names(data))
 
 
 def _column_rows(columns: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for name, values in columns.items():
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise DataError(f"a dict of columns needs a list per column; {name}: got {type(values).__name__}")
     lists = {str(name): list(values) for name, values in columns.items()}
     if len({len(values) for values in lists.values()}) > 1:
         sizes = ", ".join(f"{name}: {len(values):,}" for name, values in lists.items())
@@ -95,7 +117,7 @@ def _plain_rows(data: Iterable[Any], label_names: Mapping[str, Any]) -> Iterator
             yield {**row, **names}
         elif isinstance(row, str):
             yield [row]
-        elif isinstance(row, Iterable):
+        elif isinstance(row, Iterable) and not isinstance(row, bytes | Set):  # a set has no order
             yield list(row)
         else:
             raise DataError(f"row {number}: expected a tuple, a list, a dict or text, got {type(row).__name__}")
@@ -123,6 +145,8 @@ def store_table(data: object) -> Path:
                 )
                 digest.update(line)
                 file.write(line)
+            if not file.tell():
+                raise DataError("the data has no rows")
         path = folder / f"{digest.hexdigest()[:32]}.jsonl"
         draft.replace(path)
         return path
@@ -130,14 +154,21 @@ def store_table(data: object) -> Path:
         draft.unlink(missing_ok=True)
 
 
-def _plain_value(value: object) -> object:
-    """Return numbers of NumPy, dates and missing values as JSON has them."""
+def _plain_value(value: Any) -> object:
+    """Return numbers and arrays of other libraries, dates and missing values as JSON has them.
+
+    Other objects become a list with the name of their type: only a column that is used is an error later.
+    """
+    if type(value).__name__ in ("NAType", "NaTType"):  # missing values of pandas; NaT is a date, too
+        return None
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, Real):
         return float(value)
     if isinstance(value, date):
         return value.isoformat()
-    if type(value).__name__ in ("NAType", "NaTType"):  # missing values of pandas
-        return None
-    raise DataError(f"a cell has a {type(value).__name__}, which is neither text nor a number")
+    if isinstance(value, Decimal):
+        return str(value)
+    if hasattr(value, "tolist"):  # NumPy and torch
+        return value.tolist()
+    return [f"<{type(value).__name__}>"]
