@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,19 +76,37 @@ def test_the_report_is_markdown_json_and_an_image(tmp_path: Path) -> None:
     assert (tmp_path / "compare.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.fixture
-def recipe(tmp_path: Path) -> Path:
-    path = tmp_path / "tiny.toml"
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("recipe") / "tiny.toml"
     path.write_text(TINY)
     return path
 
 
-def test_a_comparison_from_end_to_end_trains_nothing_twice(recipe: Path, tmp_path: Path) -> None:
-    command: list[str | Path] = ["compare", recipe, "--vary", "model.attention.score=additive,dot", "--seeds", "1"]
-    command += ["--budget", "7steps", "--out", tmp_path / "c"]
-    done = heedful(*command)
+def vary_score(recipe: Path, folder: Path, *options: str) -> list[str | Path]:
+    vary = ["--vary", "model.attention.score=additive,dot"]
+    return ["compare", recipe, *vary, "--seeds", "1", "--budget", "7steps", "--out", folder, *options]
+
+
+def read_rows(folder: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads((folder / "compare.json").read_text())
+    return rows
+
+
+@pytest.fixture(scope="module")
+def comparison(recipe: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A folder of finished trainings, one after the other, and what the command printed."""
+    folder = tmp_path_factory.mktemp("comparison") / "c"
+    done = heedful(*vary_score(recipe, folder))
     assert done.returncode == 0, done.stderr
-    rows = json.loads((tmp_path / "c" / "compare.json").read_text())
+    return folder, done.stdout
+
+
+def test_a_comparison_from_end_to_end_trains_nothing_twice(
+    recipe: Path, comparison: tuple[Path, str], tmp_path: Path
+) -> None:
+    folder, stdout = comparison
+    rows = read_rows(folder)
     assert [row["name"] for row in rows] == [
         "score=additive",
         "score=dot",
@@ -96,26 +115,26 @@ def test_a_comparison_from_end_to_end_trains_nothing_twice(recipe: Path, tmp_pat
     ]
     assert [row["steps"] for row in rows] == [7] * 4
     assert [row["p_value"] is None for row in rows] == [True, False, False, False]
-    assert "±" not in done.stdout, "one seed has no standard deviation"
+    assert "±" not in stdout, "one seed has no standard deviation"
     assert all(row["peak_memory_mb"] > 50 for row in rows)
     assert all(row["seconds_per_decoding_step"] > 0 for row in rows)
-    again = heedful(*command)
-    assert again.stdout == done.stdout
+    again = heedful(*vary_score(recipe, folder))
+    assert again.stdout == stdout
     wrong = refused("compare", recipe, "--vary", "model.attention.score=dto", "--out", tmp_path / "d")
     assert 'did you mean "dot"?' in wrong
 
 
-def test_parallel_trainings_give_the_results_of_sequential_ones(recipe: Path, tmp_path: Path) -> None:
-    command: list[str | Path] = ["compare", recipe, "--vary", "model.attention.score=additive,dot"]
-    options = ["--seeds", "1", "--budget", "7steps", "--no-baselines"]
-    tables = []
-    for jobs in ("1", "3"):
-        done = heedful(*command, *options, "--jobs", jobs, "--out", tmp_path / jobs)
-        assert done.returncode == 0, done.stderr
-        rows = json.loads((tmp_path / jobs / "compare.json").read_text())
-        tables.append([(row["name"], row["metrics"], row["steps"]) for row in rows])
-    assert tables[0] == tables[1]
-    wrong = refused(*command, "--budget", "2s", "--jobs", "2", "--out", tmp_path / "d")
+def test_parallel_trainings_give_the_results_of_sequential_ones(
+    recipe: Path, comparison: tuple[Path, str], tmp_path: Path
+) -> None:
+    done = heedful(*vary_score(recipe, tmp_path / "c", "--no-baselines", "--jobs", "3"))
+    assert done.returncode == 0, done.stderr
+    parallel, sequential = (
+        [(row["name"], row["metrics"], row["steps"]) for row in read_rows(folder)]
+        for folder in (tmp_path / "c", comparison[0])
+    )
+    assert parallel == sequential[:2]
+    wrong = refused(*vary_score(recipe, tmp_path / "d", "--budget", "2s", "--jobs", "2"))
     assert "parallel runs share the CPU cores, so give the budget in steps" in wrong
 
 

@@ -354,6 +354,7 @@ def test_the_movielens_recipes_can_be_loaded(recipe: Path) -> None:
     assert load_recipe(recipe).recipe.task.kind == "recommend"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason="HEEDFUL_DATA has no movielens_1m_loo")
 def test_popularity_reaches_the_known_metrics_on_movielens(tmp_path: Path) -> None:
     done = here("train", RECIPES / "movielens-popularity.toml", "--out", tmp_path / "m")
