@@ -14,15 +14,18 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from heedful.attention import AttentionOutput, Detail, Hooks
+from heedful.attention import AttentionOutput, Detail, Hooks, Memory
 from heedful.attention import Edit as EditHook
 from heedful.data.batch import Padded, Regions, TextBatch, pad
 from heedful.data.tokenizer import PAD, START
+from heedful.layers.readout import Output, TwoLevelOutput
+from heedful.layers.recurrent_decoder import RecurrentDecoder
 from heedful.layers.state import DecoderOutput, EncoderOutput
 from heedful.layers.transformer import TransformerEncoder
 from heedful.models import Seq2Seq
 from heedful.trace.schema import PackedTensor, SideName, Site, SiteRecord, Step, TraceDetail
 from heedful.trace.steps import TokenText, record_step
+from heedful.trace.terms import find_attention, largest_unit, output_terms, pack_score_terms, read_out_terms
 
 SOURCE = "source"  # tensor: the encoder's output per position, (S, d)
 FEATURES = "features"  # tensor and intermediate: the input of the output layer, (T, d)
@@ -77,7 +80,10 @@ def capture(model: Seq2Seq, request: CaptureRequest, token_text: TokenText) -> C
         for site in model.sites
         if output.attentions[site.id].weights is not None
     ]
-    return CaptureOutput(_record_steps(model, output, request, token_text), sites, tensors, intermediates)
+    logits = _masked_logits(output)
+    if request.detail != "weights":
+        tensors |= _pack_output_terms(model, output, batch, request.tokens, logits)
+    return CaptureOutput(_record_steps(model, logits, request, token_text), sites, tensors, intermediates)
 
 
 def _record_site(
@@ -98,7 +104,17 @@ def _record_site(
             keys = SiteKeys(memory.values, memory.keep[0])
         else:
             keys = SiteKeys(encoder_values(model.encoder, site, attention, encoded), encoded.keep[0])
+        add_score_terms(model, site, attention, memory, tensors)
     return pack_site(site, attention, (query_side, key_side), tensors, keys)
+
+
+def add_score_terms(
+    model: nn.Module, site: Site, attention: AttentionOutput, memory: Memory | None, tensors: dict[str, PackedTensor]
+) -> None:
+    """Add what the scores of a site are made of to `tensors`, where its memory is known."""
+    module = find_attention(model, site.id)
+    if memory is not None and module is not None and attention.query is not None:
+        tensors |= pack_score_terms(module, attention.query, memory)
 
 
 class SiteKeys(NamedTuple):
@@ -163,10 +179,32 @@ def encoder_values(encoder: nn.Module, site: Site, attention: AttentionOutput, e
     return layer.self_attention.prepare(inputs, torch.ones(inputs.shape[:2], dtype=torch.bool)).values
 
 
-def _record_steps(model: Seq2Seq, output: DecoderOutput, request: CaptureRequest, token_text: TokenText) -> list[Step]:
-    logits = output.logits[0].clone()
+def _masked_logits(output: DecoderOutput) -> Tensor:
+    """Return the logits (step, vocab) in double precision; padding and start are never generated."""
+    logits = output.logits[0].double().clone()
     logits[:, PAD] = logits[:, START] = float("-inf")
-    logp = logits.double().log_softmax(dim=-1)
+    return logits
+
+
+def _pack_output_terms(
+    model: Seq2Seq, output: DecoderOutput, batch: TextBatch, tokens: Sequence[int], logits: Tensor
+) -> dict[str, PackedTensor]:
+    """Return the largest terms of logits and read-outs; none where the logits are those of a mixture."""
+    if output.pointer is not None or not isinstance(output.output, Output) or isinstance(output.output, TwoLevelOutput):
+        return {}
+    tensors = output_terms(output.output, output.features[0], tokens, logits)
+    decoder = model.decoder
+    if isinstance(decoder, RecurrentDecoder) and batch.target is not None:
+        inputs = batch.target.ids[0, : len(tokens)].clone()
+        inputs[0] = model.start_token
+        parts = [output.intermediates[name][0] for name in ("state", "context") if name in output.intermediates]
+        words = decoder.embedding(inputs)
+        tensors |= read_out_terms(decoder.read_out, torch.cat(parts, dim=-1), words, largest_unit(tensors))
+    return tensors
+
+
+def _record_steps(model: Seq2Seq, logits: Tensor, request: CaptureRequest, token_text: TokenText) -> list[Step]:
+    logp = logits.log_softmax(dim=-1)
     inputs = [model.start_token, *request.tokens]
     return [
         record_step(logp[t], token, token_text, input=inputs[t], forced=t < request.n_forced)

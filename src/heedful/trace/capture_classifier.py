@@ -17,12 +17,14 @@ from heedful.trace.capture import (
     SOURCE,
     CaptureOutput,
     SiteKeys,
+    add_score_terms,
     capture_hooks,
     encoder_values,
     pack_site,
 )
 from heedful.trace.schema import SENTENCE_ENDS, PackedTensor, SideName, Site, SiteRecord, TraceDetail
 from heedful.trace.steps import record_step
+from heedful.trace.terms import output_terms
 
 VALUES = "values"  # tensor: the encoder's values per position, where they are not its keys
 
@@ -57,6 +59,8 @@ def capture_classifier(
     logp = output.logits[0].log_softmax(dim=-1)
     chosen = int(logp.argmax()) if label is None else label
     step = record_step(logp, chosen, labels.__getitem__, forced=label is not None)
+    if detail != "weights":
+        tensors |= output_terms(model.output, output.features, [chosen], output.logits)
     return chosen, CaptureOutput([step], sites, tensors, intermediates)
 
 
@@ -69,7 +73,9 @@ def _record_site(
     if detail == "full" or (detail == "steps" and is_pooling):
         if is_pooling:
             assert output.pooling_query is not None
-            keys = SiteKeys(output.pooling_query.memory.values, output.pooling_query.memory.keep[0])
+            memory = output.pooling_query.memory
+            keys = SiteKeys(memory.values, memory.keep[0])
+            add_score_terms(model, site, attention, memory, tensors)
         else:
             keep = output.encoder_output.tapes[site.id].keep if site.kind == "pool" else output.encoder_output.keep
             keys = SiteKeys(encoder_values(model.encoder, site, attention, output.encoder_output), keep[0])

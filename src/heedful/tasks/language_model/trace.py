@@ -18,6 +18,7 @@ from heedful.data.text import sentence_batch
 from heedful.data.tokenizer import START, Tokenizer
 from heedful.errors import DataError, TraceError
 from heedful.layers.lstmn import TapeState
+from heedful.layers.readout import TwoLevelOutput
 from heedful.models import LanguageModel
 from heedful.models.language_model import CausalTransformer, LanguageModelOutput
 from heedful.tasks.base import TraceRequest
@@ -29,6 +30,7 @@ from heedful.trace.check import EMPTY_SLOT, check
 from heedful.trace.edits import build_edit_hook, validate_edits
 from heedful.trace.schema import Candidate, Edit, PackedTensor, Side, Site, SiteRecord, Step, Token, Trace
 from heedful.trace.steps import N_CANDIDATES, check_log_probabilities
+from heedful.trace.terms import find_attention, output_terms, pack_score_terms
 
 
 def trace_text(loaded: LoadedLanguageModel, request: TraceRequest) -> Trace:
@@ -93,6 +95,9 @@ def _make_trace(
     if request.detail != "weights":
         tensors["features"] = PackedTensor.pack(output.features[0].numpy(), "T", "d")
         intermediates["features"] = "features"
+        if not isinstance(model.output, TwoLevelOutput):
+            features = output.features[0]
+            tensors |= output_terms(model.output, features, ids, model.output(features))
     sites = [_site_record(model, site, depth, output, request, tensors) for depth, site in enumerate(model.sites)]
     return Trace.build(
         parent=request.parent.id if request.parent is not None else None,
@@ -176,22 +181,24 @@ def _site_record(
         names["scores"] = pack("scores", attention.scores[0, ..., slots:], "S", "H", "S")
         names["query"] = pack("query", attention.query[0], "S", "d")
         names["context"] = pack("context", attention.head_contexts[0], "S", "H", "d")
-        names["values"] = pack("values", _values(model, attention, output, depth)[0, slots:], "S", "H", "d")
+        memory = _memory(model, attention, output, depth)
+        names["values"] = pack("values", memory.values[0, slots:], "S", "H", "d")
+        module = find_attention(model, site.id)
+        assert module is not None
+        written = Memory(memory.keys[:, slots:], memory.values[:, slots:], memory.keep[:, slots:])
+        tensors |= pack_score_terms(module, attention.query, written)
         if slots:
             extras[EMPTY_SLOT] = pack(EMPTY_SLOT, attention.scores[0, ..., 0], "S", "H")
     site = site._replace(mass=mass)
     return SiteRecord.from_site(site, query_side="source", key_side="source", extras=extras, **names)
 
 
-def _values(model: LanguageModel, attention: AttentionOutput, output: LanguageModelOutput, depth: int) -> Tensor:
-    """Return the values of a site: hidden states and cells on the tape, or a layer's projections."""
-    memory: Memory
+def _memory(model: LanguageModel, attention: AttentionOutput, output: LanguageModelOutput, depth: int) -> Memory:
+    """Return the keys and values of a site: hidden states and cells on the tape, or a layer's projections."""
     if isinstance(model.core, CausalTransformer):
         assert attention.query is not None
         keep = torch.ones(attention.query.shape[:2], dtype=torch.bool)
-        memory = model.core.layers[depth].self_attention.prepare(attention.query, keep)
-    else:
-        state = output.state[depth]
-        assert isinstance(state, TapeState)
-        memory = state.tape
-    return memory.values
+        return model.core.layers[depth].self_attention.prepare(attention.query, keep)
+    state = output.state[depth]
+    assert isinstance(state, TapeState)
+    return state.tape

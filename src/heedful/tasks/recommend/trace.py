@@ -21,6 +21,7 @@ from heedful.trace.check import check
 from heedful.trace.edits import build_edit_hook, validate_edits
 from heedful.trace.schema import PackedTensor, Side, SiteRecord, Step, Token, Trace
 from heedful.trace.steps import check_log_probabilities
+from heedful.trace.terms import pack_score_terms
 
 USER, ITEMS = "user:", "items:"
 TOP = 10
@@ -150,6 +151,10 @@ def _site_records(
         if full and attention.query is not None and attention.head_contexts is not None:
             arrays["query"] = (attention.query[0], (q, "d"))
             arrays["context"] = (attention.head_contexts[0], (q, "H", "d"))
+        if full and aligned and model.attention is not None and attention.query is not None:
+            keep = torch.ones((1, len(output.values)), dtype=torch.bool)
+            memory = model.attention.prepare(output.values[None], keep)
+            tensors |= pack_score_terms(model.attention, attention.query, memory)
         for name, (tensor, dims) in arrays.items():
             tensors[f"{site.id}/{name}"] = PackedTensor.pack(tensor.numpy(), *dims)
         names = {name: f"{site.id}/{name}" for name in arrays}

@@ -31,6 +31,7 @@ MAX_ITEMS: Mapping[tuple[str, ...], int] = {  # lists of a file -> how many entr
 MAX_WEIGHT = 1e6
 MAX_NAME = 200  # letters
 SENTENCE_ENDS = "sentence_ends"  # tensor: which words are the last of their sentence
+TERMS = ("output/terms", "output/bias", "output/log_sum", "read_out/terms", "read_out/sum")  # one row per output token
 
 
 def check_counts(tree: Mapping[str, Any]) -> None:
@@ -98,6 +99,10 @@ def _check_site(trace: Trace, record: SiteRecord, lengths: Mapping[str, int]) ->
     for name, size in sizes.items():
         if name is not None and math.prod(shape := _shape(trace, name)) != size:
             raise ValueError(f"site {record.site}: {name} of shape {shape} does not hold {size} numbers")
+    for name, n_rows in (("score_query", n_queries), ("score_keys", n_keys)):  # what the scores are made of
+        terms = trace.tensors.get(f"{record.site}/{name}")
+        if terms is not None and (len(terms.shape) != 3 or terms.shape[:2] != [n_rows, record.heads]):
+            raise ValueError(f"{record.site}/{name} of shape {terms.shape}, expected [{n_rows}, {record.heads}, any]")
     _check_keys_from(trace, record)
 
 
@@ -121,6 +126,10 @@ def _check_named_tensors(trace: Trace, lengths: Mapping[str, int]) -> None:
     for method, name in trace.attributions.items():
         if (shape := _shape(trace, name)) != (expected := [lengths["target"], lengths["source"]]):
             raise ValueError(f"{method}: {name} of shape {shape}, expected {expected}")
+    for name in TERMS:
+        terms = trace.tensors.get(name)
+        if terms is not None and terms.shape[:1] != [lengths["target"]]:
+            raise ValueError(f"{name} of shape {terms.shape} does not have {lengths['target']} rows")
     ends = trace.tensors.get(SENTENCE_ENDS)
     if ends is not None and math.prod(ends.shape) != lengths["source"]:
         raise ValueError(f"{SENTENCE_ENDS} of shape {ends.shape}, expected [{lengths['source']}]")
