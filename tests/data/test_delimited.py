@@ -106,7 +106,8 @@ def test_the_separator_is_found(tmp_path: Path, name: str, text: str, separator:
     [
         [["text", "category"], ["my card is lost", "card"]],
         [["userId", "movieId", "rating", "timestamp"], ["1", "2", "3.5", "1"]],
-        [["u", "v"], ["1", "2"], ["3", "4"]],
+        [["nr", "deu", "hsb"], *([str(n), f"Satz {n}", f"Sada {n}"] for n in range(12))],
+        [["en", "vi"], ["Hi.", "Chào."]],
         [["sentence1", "sentence2", "gold_label"], ["a b", "c d", "neutral"]],
         [["English", "Vietnamese"], ["Hi.", "Chào."]],
         [["id", "Review Text", "stars"], ["1", "fine", "5"]],
@@ -132,6 +133,17 @@ def test_a_header_is_found(table: list[list[str]]) -> None:
 )
 def test_data_is_not_taken_for_a_header(table: list[list[str]]) -> None:
     assert not is_header(table)
+
+
+def test_a_header_is_found_by_what_the_columns_are_for() -> None:
+    ratings = [["u", "v"], ["1", "2"], ["3", "4"]]
+    assert is_header(ratings, ("user", "item", "time"))
+    assert not is_header(ratings, ("text", "label")), "two rows of numbers are too few"
+    assert not is_header([["A", "B"], *([str(n), str(n)] for n in range(90))], ("source", "target"))
+    assert is_header([["x", "y"], *([f"text {n} is here", "0"] for n in range(12))], ("text", "label"))
+    assert not is_header([["Title", "Titre"], ["Date of birth", "Date de naissance"]], ("source", "target"))
+    assert is_header([["English", "French"], ["Date of birth", "Date de naissance"]], ("source", "target"))
+    assert is_header([["id", "english", "french", "x"], ["a1", "Hi.", "Salut.", "y"]], ("source", "target"))
 
 
 def test_the_setting_decides_against_the_guess(tmp_path: Path) -> None:

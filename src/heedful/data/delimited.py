@@ -24,7 +24,9 @@ MAX_NAME_LENGTH = 40  # characters of a column's name
 LINE_BREAKS = re.compile(r"\s*[\r\n]+\s*")
 NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*")
-# Words of which columns' names consist. A first line is taken as a header if at least half of its cells have one.
+MIN_NUMBER_ROWS = 10  # rows with numbers below a name that make a header of it, unless the rows are ratings
+FREE_TEXT_ROLES = frozenset(("source", "target", "text", "caption", "title"))
+# Words of which columns' names consist.
 NAME_WORDS = frozenset(
     "source src target tgt text texts sentence sentences label labels category class classes intent sentiment"
     " topic emotion question questions answer answers query response reply utterance context input output prompt"
@@ -32,7 +34,13 @@ NAME_WORDS = frozenset(
     " items movie film book product song rating ratings score stars timestamp time date id ids index image images"
     " caption captions file filename path name url lang language english french vietnamese german spanish italian"
     " russian chinese japanese korean portuguese dutch translation word words pronunciation phonemes lemma split"
-    " fold original transcript message polarity".split()
+    " fold original transcript message polarity domain".split()
+)
+# Codes of languages, which name the columns of translations. Each occurs in a header as a whole name.
+LANGUAGE_CODES = frozenset(
+    "ar bg bn ca cs da de el en es et eu fa fi fr ga gl he hi hr hu id is it ja ka ko lt lv ms nl no pl pt ro ru sk sl"
+    " sq sr sv sw ta th tl tr uk ur vi zh ara ces cmn dan deu ell eng fin fra heb hin hun ind ita jpn kor nld nor pol"
+    " por ron rus spa swe tha tur ukr vie zho".split()
 )
 
 
@@ -60,10 +68,17 @@ class Dialect(NamedTuple):
 class DelimitedFile:
     """The rows of a CSV or TSV file; only its first lines are in memory."""
 
-    def __init__(self, path: Path, header: str = "auto", separator: str = "", wanted: Sequence[object] = ()) -> None:
+    def __init__(
+        self,
+        path: Path,
+        header: str = "auto",
+        separator: str = "",
+        wanted: Sequence[object] = (),
+        roles: Sequence[str] = (),
+    ) -> None:
         require_file(path)
         self.path = path
-        self.dialect = find_dialect(path, header, separator, wanted)
+        self.dialect = find_dialect(path, header, separator, wanted, roles)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,7 +101,9 @@ class DelimitedFile:
         return f"{self.path.name}: {self.dialect} (data.separator, data.header)"
 
 
-def find_dialect(path: Path, header: str, separator: str, wanted: Sequence[object]) -> Dialect:
+def find_dialect(
+    path: Path, header: str, separator: str, wanted: Sequence[object], roles: Sequence[str] = ()
+) -> Dialect:
     """Return the dialect of a file by its name and its first lines; a first line with a `wanted` name is a header."""
     sample = list(islice(iter_lines(path), SAMPLE_LINES))
     is_csv = ".csv" in (suffix.lower() for suffix in path.suffixes)
@@ -98,7 +115,7 @@ def find_dialect(path: Path, header: str, separator: str, wanted: Sequence[objec
     if not rows:
         return Dialect(separator, quoted, (), 0)
     by_name = any(column in rows[0] for column in wanted)
-    has_header = header == "yes" or (header == "auto" and (by_name or is_header(rows)))
+    has_header = header == "yes" or (header == "auto" and (by_name or is_header(rows, roles)))
     names = tuple(cell.strip() for cell in rows[0]) if has_header else ()
     return Dialect(separator, quoted, names, len(rows[0]))
 
@@ -144,15 +161,19 @@ def _is_quoted(texts: Iterable[str], separator: str) -> bool:
     return evidence
 
 
-def is_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first of some rows names the columns.
+def is_header(rows: Sequence[Sequence[str]], roles: Sequence[str] = ()) -> bool:
+    """Return whether the first of some rows names the columns, in a table for columns of these `roles`.
 
-    It does if all of its cells could be names and either the rows below have a number where it has none, or at
-    least half of its cells consist of words that columns are named by.
+    It does if all of its cells could be names, none of them occurs below, and enough of them are words that columns
+    are named by: half of them, and at least two where all columns are texts, because a text may be such a word.
+    Numbers below a name are a sign, too: in ratings always, in other tables if there are many of them, and never
+    where all columns are texts.
 
     >>> is_header([["text", "label"], ["good film", "1"]]), is_header([["good film", "1"], ["text", "0"]])
     (True, False)
-    >>> is_header([["u", "i"], ["1", "7"], ["2", "9"]]), is_header([["Run!", "Chạy!"], ["Hi.", "Chào."]])
+    >>> is_header([["u", "i"], ["1", "7"]], ("user", "item")), is_header([["A", "B"], ["0", "0"]], ("source", "target"))
+    (True, False)
+    >>> is_header([["en", "vi"], ["Hi.", "Chào."]]), is_header([["Title", "Titre"], ["a", "b"]], ("source", "target"))
     (True, False)
     """
     first, below = [cell.strip() for cell in rows[0]], rows[1:]
@@ -162,10 +183,15 @@ def is_header(rows: Sequence[Sequence[str]]) -> bool:
     columns = [[row[number].strip() for row in below if number < len(row)] for number in range(len(first))]
     if any(_shape(name) in map(_shape, column) for name, column in zip(first, columns, strict=True)):
         return False  # a label or a word of the data
-    if any(column and all(NUMBER.fullmatch(cell) for cell in column) for column in columns):
-        return True
-    known = sum(any(word.lower() in NAME_WORDS for word in NAME_WORD.findall(name)) for name in first)
-    return 2 * known >= len(first)
+    all_texts = len(first) <= sum(role in FREE_TEXT_ROLES for role in roles)
+    min_numbers = 1 if "user" in roles else MIN_NUMBER_ROWS
+    numbers = any(len(column) >= min_numbers and all(map(NUMBER.fullmatch, column)) for column in columns)
+    known = sum(map(_is_known_name, first))
+    return (numbers and not all_texts) or (2 * known >= len(first) and (not all_texts or known >= min(2, len(first))))
+
+
+def _is_known_name(name: str) -> bool:
+    return name.lower() in LANGUAGE_CODES or any(word.lower() in NAME_WORDS for word in NAME_WORD.findall(name))
 
 
 def _shape(cell: str) -> str:

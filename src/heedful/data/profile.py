@@ -62,12 +62,12 @@ def guess_columns(path: Path, roles: Sequence[str], data: DataConfig, required: 
     """
     if data.columns:
         return data.columns
-    rows = open_rows(path, data)
+    rows = open_rows(path, data, roles=roles)
     named = find_roles(rows.names, roles) if rows.names else {}
     if all(role in named for role in roles[:required]):
         chosen = [named[role] for role in roles if role in named]
         return tuple(chosen[:required] if len(chosen) < len(roles) else chosen)
-    samples = sample_columns(path, data)
+    samples = sample_columns(path, data, roles)
     if tuple(roles[:2]) == ("text", "label"):
         return _text_and_label(samples)
     if roles[0] == "user":
@@ -88,9 +88,9 @@ def _text_and_label(samples: Sequence[ColumnSample]) -> tuple[Column, ...]:
     return text.column, label.column
 
 
-def sample_columns(path: Path, data: DataConfig) -> list[ColumnSample]:
+def sample_columns(path: Path, data: DataConfig, roles: Sequence[str] = ()) -> list[ColumnSample]:
     """Return the columns of a table with the texts of the first rows."""
-    rows = open_rows(path, data)
+    rows = open_rows(path, data, roles=roles)
     names: Sequence[Column] = rows.names or range(1, rows.n_columns + 1)
     samples = [ColumnSample(name, []) for name in names]
     for record in islice(rows, SAMPLE_ROWS):

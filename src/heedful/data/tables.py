@@ -90,7 +90,7 @@ class Table:
         given = tuple(data.columns if columns is None else columns)
         self.where = [_parse_condition(text) for text in data.where] if columns is None else []
         wanted = [*given, *(column for column, _ in self.where)]
-        self.rows = open_rows(path, data, wanted)
+        self.rows = open_rows(path, data, wanted, self.roles)
         self.columns: tuple[Column, ...] = self._choose(given)
 
     def describe(self) -> str:
@@ -213,14 +213,14 @@ class Table:
         )
 
 
-def open_rows(path: Path, data: DataConfig, wanted: Sequence[Column] = ()) -> RowSource:
-    """Return the rows of a file; the format follows from its name."""
+def open_rows(path: Path, data: DataConfig, wanted: Sequence[Column] = (), roles: Sequence[str] = ()) -> RowSource:
+    """Return the rows of a file; the format follows from its name, a header from `wanted` columns and their `roles`."""
     name = path.name.lower()
     if name.endswith((*JSONL_SUFFIXES, *JSON_SUFFIXES)):
         return JsonRows(path)
     if name.endswith(PARQUET_SUFFIXES):
         return ParquetRows(path)
-    return DelimitedFile(path, data.header, data.separator, wanted)
+    return DelimitedFile(path, data.header, data.separator, wanted, roles)
 
 
 def is_table(path: Path) -> bool:
