@@ -20,7 +20,7 @@ export HEEDFUL_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: help demo test test-slow lint studio unit coverage docs wheel bench format clean fuzz audit sanitize
+.PHONY: help demo test test-slow lint studio unit coverage docs wheel bench format clean fuzz fuzz-guided audit sanitize
 
 ## help: list the targets
 help:
@@ -127,6 +127,14 @@ test-slow: $(READY) $(DEMO)/model.json
 ## fuzz: 100,000 generated cases through the command line; resumable (FUZZ='--seed 2 --cases 1000', docs/fuzzing.md)
 fuzz: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(FUZZ)
+
+## fuzz-guided: coverage-guided fuzzing of the readers by atheris, a minute each (TARGETS='trace csv' SECONDS=600)
+TARGETS ?= trace recipe csv jsonl links labels tokenizer catalog weights
+SECONDS ?= 60
+fuzz-guided: $(READY)
+	$(PIP) install -c constraints.txt atheris
+	for target in $(TARGETS); do \
+	  PYTHONPATH=tests $(BIN)/python -m fuzz.guided $$target -max_total_time=$(SECONDS) || exit 1; done
 
 ## sanitize: tests and fuzz of the C kernels under the address and undefined-behavior sanitizers (gcc, 10 minutes)
 sanitize: $(READY)

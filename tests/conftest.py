@@ -16,6 +16,8 @@ import pytest
 
 from demo import train_demo
 
+collect_ignore = ["fuzz/guided.py"]  # imports atheris, which only `make fuzz-guided` installs
+
 # Shapes in signatures are checked at run time in these packages.
 TENSOR_PACKAGES = ("attention", "fused", "layers", "models", "inference", "decoding")
 jaxtyping.install_import_hook([f"heedful.{package}" for package in TENSOR_PACKAGES], "beartype.beartype")

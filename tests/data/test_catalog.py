@@ -42,6 +42,15 @@ def test_a_damaged_catalog_is_an_error(tmp_path: Path, damage: str) -> None:
         Catalog.load(tmp_path)
 
 
+@pytest.mark.parametrize("header", ["{'descr': ('<i8', ", "  {\n 1", "(" * 50])
+def test_a_header_that_is_not_python_is_an_error(tmp_path: Path, header: str) -> None:
+    raw = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
+    with zipfile.ZipFile(tmp_path / FILE_NAME, "w") as archive:
+        archive.writestr("users.npy", raw)
+    with pytest.raises(ModelError, match=rf"{FILE_NAME}: damaged"):
+        Catalog.load(tmp_path)
+
+
 ARRAYS = {
     "users": np.array(["7"]),
     "items": np.array(["a", "b"]),

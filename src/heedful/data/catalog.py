@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from heedful.data.asset_files import asset_file, is_unicode
 from heedful.data.histories import Histories
 from heedful.errors import DataError, ModelError
 
+HEADER_ERRORS = (tokenize.TokenError, SyntaxError)  # of NumPy, which reads an array's header as Python
 FILE_NAME = "catalog.npz"
 N_SUGGESTIONS = 3  # similar names that an error suggests
 TEXTS, NUMBERS = ("users", "items", "titles"), ("bounds", "history")  # the arrays of the file
@@ -61,7 +63,7 @@ class Catalog:
                 bounds, history = (_read_array(archive, name).astype(np.int64) for name in NUMBERS)
         except DataError as error:
             raise ModelError(f"{path}: {error}") from None
-        except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error):
+        except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, *HEADER_ERRORS):
             raise ModelError(f"{path}: damaged: not a catalog") from None
         if not all(map(is_unicode, (*users, *items, *titles))):
             raise ModelError(f"{path}: damaged: a name is not Unicode text")
