@@ -98,7 +98,7 @@ def main() -> None:
 
     try:
         atheris.Setup([sys.argv[0], "-timeout=20", "-rss_limit_mb=2000", *options, str(folder / "corpus")], check)
-        atheris.Fuzz()  # type: ignore[no-untyped-call]
+        atheris.Fuzz()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
