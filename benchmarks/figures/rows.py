@@ -256,6 +256,16 @@ ROWS = (
         "108 (Cheng 2016)",
         overrides=("model.language_model.recency=false",),
     ),
+    *(
+        Row(
+            f"novels-{name}",
+            f"novels-{name}",
+            f"Novels by sentence, {title}",
+            ("perplexity",),
+            prepare="novel_sentences.py",
+        )
+        for name, title in (("lstm", "LSTM"), ("lstmn", "LSTMN with as many parameters"))
+    ),
     Row(
         "vietnews",
         "vietnews",
