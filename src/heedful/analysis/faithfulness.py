@@ -35,6 +35,7 @@ OUTPUT_TESTS = ("permutation", "uniform")  # also measured by the quality of com
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.5)  # of the input, erased or kept (DeYoung 2020)
 ITEMS_PER_GROUP = 50  # items per parallel job
 DECISIONS_PER_GROUP = 40  # decisions per parallel job of the leave-one-out test
+MAX_SEED = 2**32 - 1  # tests add to the seed, and generators take less than 2**63
 EPSILON = 0.01  # T4: largest TVD of the output that counts as the same outcome
 T = TypeVar("T")
 
@@ -49,6 +50,10 @@ class FaithfulnessOptions:
     search_steps: int = 500  # optimizer steps of the counterfactual test
     seed: int = 1
     log: Callable[[str], None] = field(default=lambda _: None)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed <= MAX_SEED:
+            raise DataError(f"--seed {self.seed}: expected a number from 0 to {MAX_SEED}")
 
 
 @torch.no_grad()
