@@ -19,7 +19,7 @@ class Row:
     overrides: tuple[str, ...] = ()  # of the recipe; {seed} is replaced
     ensemble: bool = False
     ensemble_targets: dict[str, float] = field(default_factory=dict)
-    baseline: str = ""  # name of a record of bigram_baseline.py or lead_baseline.py on the same data
+    baseline: str = ""  # name of a record of one of the *_baseline.py scripts on the same data
     group: str = ""  # the table has a mean over the rows of a group
     teachers: tuple[str, ...] = ()  # models whose translations of `distill_source` become extra training data
     distill_source: str = ""
@@ -273,6 +273,21 @@ ROWS = (
         ROUGE,
         {"rouge-1": 32.25, "rouge-2": 18.14, "rouge-l": 26.96},  # the whole lead
         baseline="vietnews-lead",
+    ),
+    Row(
+        "paper-titles",
+        "paper-titles",
+        "ACL Anthology, abstract to title",
+        ROUGE,
+        baseline="paper-titles-lead",
+        prepare="paper_titles.py",
+    ),
+    Row(
+        "assistant",
+        "assistant",
+        "Schema-guided dialogues (a part), utterance to reply",
+        ("bleu", "chrf"),
+        baseline="assistant-retrieval",
     ),
     Row("tatoeba-en-vi", "tatoeba-en-vi", "Tatoeba en-vi, 7,260 training pairs", ("bleu", "chrf")),
     Row("tatoeba-en-fr", "tatoeba-en-fr", "Tatoeba en-fr, the bundled translator", ("bleu", "chrf")),
