@@ -87,6 +87,21 @@ def test_the_columns_of_pairs_and_ratings_are_found(tmp_path: Path) -> None:
     assert make("recommend", "r.csv", base=tmp_path).data.columns == (1, 2)
 
 
+def test_a_long_column_of_something_else_is_not_taken_for_a_translation(tmp_path: Path) -> None:
+    rows = [f"Hi {n}.,Chào {n}.,Attribution: somebody on some page number {n}" for n in range(50)]
+    (tmp_path / "a.csv").write_text("\n".join(["English,Vietnamese,attribution", *rows]))
+    assert make("translate", "a.csv", base=tmp_path).data.columns == ("English", "Vietnamese")
+    (tmp_path / "a.csv").write_text(
+        "\n".join(["id,original,ours,split", *(f"{n},Hi {n}.,Chào {n}.,x" for n in range(50))])
+    )
+    assert make("translate", "a.csv", base=tmp_path).data.columns == ("original", "ours")
+    (tmp_path / "a.csv").write_text("\n".join(["content_id,a_text,message", *rows]))
+    with pytest.raises(
+        DataError, match=r"set data.columns .* source and target; its columns are: content_id, a_text, mess"
+    ):
+        make("translate", "a.csv", base=tmp_path)
+
+
 def test_overrides_win_and_change_what_depends_on_them(tmp_path: Path) -> None:
     name = write_texts(tmp_path)
     write_texts(tmp_path, "dev.csv")

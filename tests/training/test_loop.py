@@ -232,7 +232,9 @@ def test_the_estimate_respects_max_minutes(tmp_path: Path, monkeypatch: pytest.M
     config = toy.settings(epochs=10**6, max_minutes=0.005)
     train(toy.ToyTask(), toy.build_model(), config, tmp_path, Callbacks(log=lines.append))
     (estimate,) = [line for line in lines if "steps left" in line]
-    assert float(estimate.split(": ")[1].split()[0]) < 0.3  # seconds, of 0.005 minutes
+    assert float(estimate.split("training.max_minutes stops it after ")[1].split()[0]) < 0.3  # of 0.005 minutes
+    per_step, total = float(estimate.split(" at ")[1].split()[0]), float(estimate.split(": ")[1].split(",")[0])
+    assert total == pytest.approx(per_step * 7 * 10**6, rel=0.1), "the time of all steps, not of those that are allowed"
 
 
 def test_two_kinds_of_averaging_exclude_each_other() -> None:

@@ -34,11 +34,15 @@ def training_progress() -> Iterator[Callbacks]:
             total = max(progress.tasks[bar].total or 0, step)  # an epoch may have more steps than the first
             progress.update(bar, total=total, completed=step, loss=f"loss {loss:.3f}")
 
+        shown: list[tuple[str, str]] = []
+
         def on_validation(report: Report) -> None:
             console.print(_summary(report))
             for sample in report.samples[:1]:
-                console.print(f"    source     {sample.source}", style="dim")
-                console.print(f"    reference  {sample.reference}", style="dim")
+                if (sample.source, sample.reference) not in shown:  # the same after every epoch: once is enough
+                    shown[:] = [(sample.source, sample.reference)]
+                    console.print(f"    source     {sample.source}", style="dim")
+                    console.print(f"    reference  {sample.reference}", style="dim")
                 console.print(f"    output     {sample.output}", style="dim")
 
         @contextmanager

@@ -36,6 +36,9 @@ NAME_WORDS = frozenset(
     " russian chinese japanese korean portuguese dutch translation word words pronunciation phonemes lemma split"
     " fold original transcript message polarity domain".split()
 )
+LANGUAGE_NAMES = frozenset(
+    "english french vietnamese german spanish italian russian chinese japanese korean portuguese dutch".split()
+)
 # Codes of languages, which name the columns of translations. Each occurs in a header as a whole name.
 LANGUAGE_CODES = frozenset(
     "ar bg bn ca cs da de el en es et eu fa fi fr ga gl he hi hr hu id is it ja ka ko lt lv ms nl no pl pt ro ru sk sl"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from heedful.config import DataConfig
 from heedful.data.captions import read_captions
-from heedful.data.delimited import NUMBER
+from heedful.data.delimited import LANGUAGE_CODES, LANGUAGE_NAMES, NAME_WORD, NUMBER
 from heedful.data.json_rows import look_up
 from heedful.data.line_file import LineFile
 from heedful.data.lines import BadLine
@@ -58,7 +58,8 @@ class ColumnSample(NamedTuple):
 def guess_columns(path: Path, roles: Sequence[str], data: DataConfig, required: int) -> tuple[Column, ...]:
     """Return the columns of each role: by their names, else by their content; () if there is no way to tell.
 
-    A label has few values and a text is long; a source is before its target; a time is a large number.
+    A label has few values and a text is long; source and target are in two languages, or the only texts, the source
+    first; a time is a large number.
     """
     if data.columns:
         return data.columns
@@ -73,9 +74,30 @@ def guess_columns(path: Path, roles: Sequence[str], data: DataConfig, required: 
     if roles[0] == "user":
         times = [sample.column for sample in samples[2:] if sample.is_time]
         return (*(sample.column for sample in samples[:2]), *times[:1]) if len(samples) >= 2 else ()
-    texts = [sample for sample in samples if not sample.is_number] if len(samples) > required else samples
-    longest = sorted(texts, key=lambda sample: -sample.mean_length)[:required] if rows.names else texts[:required]
-    return tuple(sample.column for sample in texts if sample in longest) if len(longest) == required else ()
+    return _free_texts(samples, required, bool(rows.names))
+
+
+def _free_texts(samples: Sequence[ColumnSample], required: int, has_names: bool) -> tuple[Column, ...]:
+    """Return the columns of texts: of two languages, the only ones, or, for one text, the longest.
+
+    Columns without names are taken in their order; of several with names none is preferred by its content, because
+    an attribution or a comment may be longer than the texts.
+    """
+    texts = [sample for sample in samples if not sample.is_number] if len(samples) > required else list(samples)
+    if has_names and len(texts) > required:
+        languages = [sample for sample in texts if required == 2 and _is_language(str(sample.column))]
+        varied = [sample for sample in texts if 2 * sample.distinct > len(sample.texts)]
+        texts = languages if len(languages) == required else varied
+        if required == 1:
+            texts = [max(texts, key=lambda sample: sample.mean_length)] if texts else []
+        elif len(texts) > required:
+            return ()
+    return tuple(sample.column for sample in texts[:required]) if len(texts) >= required else ()
+
+
+def _is_language(name: str) -> bool:
+    words = {word.lower() for word in NAME_WORD.findall(name.rpartition(".")[2])}
+    return bool(words & LANGUAGE_NAMES) or name.rpartition(".")[2].lower() in LANGUAGE_CODES
 
 
 def _text_and_label(samples: Sequence[ColumnSample]) -> tuple[Column, ...]:

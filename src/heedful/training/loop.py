@@ -272,10 +272,11 @@ class _TrainingRun(Generic[Model, Batch]):
         steps_left = self.total_steps - self.progress.step
         per_step = self.step_seconds / TIMED_STEPS
         seconds_left = per_step * steps_left
-        if self.config.max_minutes:
-            seconds_left = min(seconds_left, self.config.max_minutes * 60 - self.progress.seconds)
-        duration = format_duration(seconds_left)
-        self.callbacks.log(f"{steps_left:,} steps left at {per_step:.2g} s per step: {duration} plus validations")
+        estimate = f"{steps_left:,} steps left at {per_step:.2g} s per step: {format_duration(seconds_left)}"
+        if self.config.max_minutes and seconds_left > self.config.max_minutes * 60 - self.progress.seconds:
+            allowed = format_duration(max(0.0, self.config.max_minutes * 60 - self.progress.seconds))
+            estimate += f", but training.max_minutes stops it after {allowed}"
+        self.callbacks.log(f"{estimate} plus validations")
 
     def _maybe_checkpoint(self) -> None:
         """Save a checkpoint if one is due or a stop is requested; in the latter case raise TrainingStopped."""
