@@ -140,7 +140,6 @@ def test_requests_that_do_not_fit_a_language_model_are_refused(models: dict[str,
     assert "trained to read and generates no text" in complaint(*trace, "--beam", "3")
     assert "a language model generates no text" in complaint(*trace, "--target", "a")
     assert "a language model generates no text" in complaint(*trace, "--set", "prefix:text=a")
-    assert "is for models that generate text" in complaint(*trace, "--what-if")
     untraceable = ("trace", SENTENCE, *one, "-o", tmp_path / "t.json", "--set", "uniform")
     assert "has no attention over its input" in complaint(*untraceable)
 

@@ -254,7 +254,6 @@ def test_bad_requests_to_trace_are_refused(model: Path, tmp_path: Path) -> None:
     assert "expected user:ID" in complaint("trace", "7", *words)
     assert 'no user "x"' in complaint("trace", "user:x", *words)
     assert "a history has no words" in complaint("trace", "user:7", *words, "--set", "source:position=0")
-    assert "models that generate text" in complaint("trace", "user:7", *words, "--what-if")
     assert not (tmp_path / "t.json").exists()
 
 

@@ -57,8 +57,13 @@ def trace(
         bool, typer.Option(help="Recompute all numbers from the parameters in plain Python; store the differences.")
     ] = False,
     what_if: Annotated[
-        bool, typer.Option("--what-if", help="Also compute each step with all or no weight on each source position.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--what-if/--no-what-if",
+            help="Also compute each step with all or no weight on each source position (default: for short inputs).",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option("-o", "--out", metavar="FILE", help="Trace file to write (JSON).", show_default=False)
     ],

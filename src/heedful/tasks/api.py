@@ -81,14 +81,14 @@ class Model:
         target: str | Sequence[str] | None = None,
         gold: Gold | Sequence[Gold] | None = None,
         edits: str | Edit | Sequence[str | Edit] = (),
-        what_if: bool = False,
+        what_if: bool | None = None,
         **options: Any,
     ) -> Trace | list[Trace]:
         """Record every step of the model on one input, or on each of several.
 
         `detail` is "weights", "steps" or "full". `target` is an output to compute in place of the model's own, and
         `gold` has the gold links; for several inputs both are lists. `what_if` adds what attending to each single
-        position would have changed.
+        position, or not at all to it, would have changed; by default for short inputs.
 
         With `edits`, such as `"onehot:step=1,position=0"`, record the run with other attention weights; that trace
         names the unedited one as its parent.

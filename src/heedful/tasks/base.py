@@ -21,7 +21,7 @@ from heedful.metrics import Comparison, Metric
 from heedful.tasks.model_card import WEIGHTS, hash_file
 from heedful.tasks.probes import MeasureAdapter
 from heedful.trace.replay import Parameters, Replay
-from heedful.trace.schema import Edit, Gold, ModelInfo, Trace, TraceDetail
+from heedful.trace.schema import Edit, Gold, ModelInfo, Side, Trace, TraceDetail
 from heedful.training.types import Callbacks, Trainable
 
 
@@ -114,6 +114,10 @@ class EvaluationRequest(NamedTuple):
     log: Callable[[str], None] = no_log  # is told how the tables of `data` are read
 
 
+MAX_DEFAULT_PAIRS = 256  # of an output token and an input position; their counterfactuals take about 0.5 KB each
+MAX_DEFAULT_REGION_PAIRS = 1_000  # of an output token and a region of an image
+
+
 @dataclass(frozen=True, slots=True)
 class TraceRequest:
     """The options of `heedful trace`: an input, and optionally an output to force, gold links, and edits."""
@@ -126,8 +130,16 @@ class TraceRequest:
     edits: Sequence[Edit] = ()
     parent: Trace | None = None  # the trace without the edits
     seed: int = 1
-    with_counterfactuals: bool = False
+    with_counterfactuals: bool | None = False  # None: for short inputs
     stop: StopCondition = NEVER
+
+    def wants_counterfactuals(self, source: Side, target: Side) -> bool:
+        """Return whether to compute the counterfactuals of an input and its output."""
+        if self.with_counterfactuals is not None:
+            return self.with_counterfactuals
+        limit = MAX_DEFAULT_PAIRS if source.image is None else MAX_DEFAULT_REGION_PAIRS
+        is_short = len(source.tokens) * len(target.tokens) <= limit
+        return is_short and self.detail != "weights" and not self.edits
 
 
 class Table(NamedTuple):

@@ -74,7 +74,7 @@ def trace_source(
     ).with_id()
     counterfactuals = (
         seq2seq_counterfactuals(model, encoded.source, output.tokens, target.token_text)
-        if request.with_counterfactuals
+        if request.wants_counterfactuals(trace.source, trace.target)
         else []
     )
     return trace.model_copy(update={"checks": check(trace), "counterfactuals": counterfactuals})

@@ -136,7 +136,9 @@ def read_out_terms(
     products = row_weights * inputs
     best = products.abs().topk(min(N_TERMS, products.shape[-1]), dim=-1).indices
     terms = torch.stack([best.to(weight.dtype), row_weights.gather(-1, best), inputs.gather(-1, best)], dim=-1)
-    total = products.sum(dim=-1) + (0 if bias is None else bias[rows])
+    total = products.sum(dim=-1)
+    if read_out.kind != "tanh":  # has no bias
+        total = total + bias[rows]
     return {
         READ_OUT_TERMS: PackedTensor.pack(terms.detach().numpy(), "T", "term", "n"),
         READ_OUT_SUM: PackedTensor.pack(total.detach().numpy(), "T"),

@@ -52,5 +52,6 @@ def trace_text(loaded: LoadedClassifier, request: TraceRequest) -> Trace:
         edits=list(request.edits),
     ).with_id()
     validate_edits(trace)
-    counterfactuals = classifier_counterfactuals(model, pad([ids]), names) if request.with_counterfactuals else []
+    wanted = request.wants_counterfactuals(trace.source, trace.target)
+    counterfactuals = classifier_counterfactuals(model, pad([ids]), names) if wanted else []
     return trace.model_copy(update={"checks": check(trace), "counterfactuals": counterfactuals})

@@ -20,13 +20,14 @@ from heedful.errors import DataError, TraceError
 from heedful.layers.lstmn import TapeState
 from heedful.layers.readout import TwoLevelOutput
 from heedful.models import LanguageModel
-from heedful.models.language_model import CausalTransformer, LanguageModelOutput
+from heedful.models.language_model import CausalTransformer, LanguageModelOutput, LSTMNCore
 from heedful.tasks.base import TraceRequest
 from heedful.tasks.generation_trace import apply_source_edits, make_side
 from heedful.tasks.language_model.assets import LoadedLanguageModel
 from heedful.tasks.language_model.data import start_token
 from heedful.tasks.language_model.predict import limit_to_model
 from heedful.trace.check import EMPTY_SLOT, check
+from heedful.trace.counterfactuals import language_model_counterfactuals
 from heedful.trace.edits import build_edit_hook, validate_edits
 from heedful.trace.schema import Candidate, Edit, PackedTensor, Side, Site, SiteRecord, Step, Token, Trace
 from heedful.trace.steps import N_CANDIDATES, check_log_probabilities
@@ -47,14 +48,15 @@ def trace_text(loaded: LoadedLanguageModel, request: TraceRequest) -> Trace:
         output = model(inputs.ids, inputs.keep, hooks=Hooks(level, edit=_edit_hook(request, model)))
         trace = _make_trace(loaded, model, request, line, ids, output)
     validate_edits(trace)
-    return trace.with_id().model_copy(update={"checks": check(trace)})
+    wanted = request.wants_counterfactuals(trace.source, trace.target)
+    text = loaded.assets.text.token_text
+    counterfactuals = language_model_counterfactuals(loaded.model, inputs.ids, text) if wanted else []
+    return trace.with_id().model_copy(update={"checks": check(trace), "counterfactuals": counterfactuals})
 
 
 def _check_request(request: TraceRequest) -> None:
     if request.target is not None or request.reference is not None or request.gold is not None:
         raise TraceError("--target, --reference, --gold: a language model generates no text")
-    if request.with_counterfactuals:
-        raise TraceError("--what-if: is for models that generate text; use --set")
     for edit in request.edits:
         if edit.op in ("prefix", "gold"):
             raise TraceError(f"{edit.op}: a language model generates no text; use onehot, zero, uniform or source")
@@ -63,7 +65,8 @@ def _check_request(request: TraceRequest) -> None:
 def _edit_hook(request: TraceRequest, model: LanguageModel) -> EditHook | None:
     """Return the hook of the edits; one for every step applies as soon as its position can be attended to."""
     build_edit_hook(request.edits, model.alignment_site)  # raises an error about any of them now
-    edits = [edit for edit in request.edits if edit.op != "source"]
+    slots = model.core.lstmn.cells[0].tape.initial_slots if isinstance(model.core, LSTMNCore) else 0
+    edits = [_after_slots(edit, slots) for edit in request.edits if edit.op != "source"]
     if not edits:
         return None
 
@@ -75,6 +78,11 @@ def _edit_hook(request: TraceRequest, model: LanguageModel) -> EditHook | None:
         return None if edit_hook is None or not count else edit_hook(site, attention, positions)
 
     return hook
+
+
+def _after_slots(edit: Edit, slots: int) -> Edit:
+    """Return the edit for a tape that begins with slots that are not positions of the text."""
+    return edit if edit.position is None else edit.model_copy(update={"position": edit.position + slots})
 
 
 def _is_applicable(edit: Edit, count: int) -> bool:

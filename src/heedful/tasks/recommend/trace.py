@@ -18,6 +18,7 @@ from heedful.tasks.base import TraceRequest
 from heedful.tasks.recommend.assets import LoadedRecommender
 from heedful.tasks.recommend.predict import find_history, leave_one_out, top_items, weigh_history
 from heedful.trace.check import check
+from heedful.trace.counterfactuals import recommender_counterfactuals
 from heedful.trace.edits import build_edit_hook, validate_edits
 from heedful.trace.schema import PackedTensor, Side, SiteRecord, Step, Token, Trace
 from heedful.trace.steps import check_log_probabilities
@@ -45,7 +46,13 @@ def trace_recommendation(loaded: LoadedRecommender, request: TraceRequest, histo
         items = [item for item, _ in top_items(loaded, history, TOP)]
     trace = _make_trace(loaded, request, history, items).with_id()
     validate_edits(trace)
-    return trace.model_copy(update={"checks": check(trace)})
+    counterfactuals = []
+    if isinstance(loaded.model, Recommender) and request.wants_counterfactuals(trace.source, trace.target):
+        targets = torch.tensor(items)
+        counterfactuals = recommender_counterfactuals(
+            loaded.model, torch.from_numpy(history), targets, loaded.assets.name
+        )
+    return trace.model_copy(update={"checks": check(trace), "counterfactuals": counterfactuals})
 
 
 def parse_history(loaded: LoadedRecommender, text: str) -> Ints:
@@ -69,8 +76,6 @@ def split_titles(text: str) -> list[str]:
 def _check_request(request: TraceRequest) -> None:
     if any(edit.op in ("source", "prefix") for edit in request.edits):
         raise TraceError("source, prefix: a history has no words; name other items, or edit weights")
-    if request.with_counterfactuals:
-        raise TraceError("--what-if: is for models that generate text; heedful recommend -o shows the effect of items")
     if request.gold is not None or request.reference is not None:
         raise TraceError("--gold, --reference: are for models that generate text")
 
