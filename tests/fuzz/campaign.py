@@ -178,6 +178,8 @@ A case is determined by a seed and a number:
     make fuzz FUZZ='--seed 2 --cases 1000'
 
 Cases that failed once are stored in `tests/fuzz/regressions`, and `make test` runs them, with a few hundred others.
+`make fuzz-guided` runs the readers of traces, recipes, tables, links, labels, tokenizers, catalogs and weights under
+atheris, which keeps the changes that reach new code; a reader may raise errors of heedful and nothing else.
 
 ## The last campaign
 
