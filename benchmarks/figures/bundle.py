@@ -67,6 +67,34 @@ CARDS: dict[str, dict[str, Any]] = {
         "attribution": "trained on Tweet Sentiment Extraction (Kaggle 2020), from Data for Everyone, Emotion in Text;"
         " the tweets belong to their authors",
     },
+    "novels-lstmn": {
+        "name": "novels",
+        "max_bytes": 6_000_000,
+        "about": "surprisal of the words of English prose, as in novels from 1839 to 1912",
+        "languages": ["en"],
+        "test_on": "The Secret Garden, by sentence, per subword",
+        "license": "public domain",
+        "attribution": "trained on 19 English novels in the public domain, from the collection 100 English Novels"
+        " (Computational Stylistics Group)",
+    },
+    "assistant": {
+        "name": "assistant",
+        "max_bytes": 6_000_000,
+        "about": "replies of an assistant that books tables, tickets, rooms and rides; names and prices are invented",
+        "languages": ["en"],
+        "test_on": "24,861 test pairs of Schema-Guided Dialogue, a part of it",
+        "license": "CC BY-SA 4.0",
+        "attribution": "trained on a part of Schema-Guided Dialogue (Rastogi et al. 2020), Google",
+    },
+    "paper-titles": {
+        "name": "paper-titles",
+        "max_bytes": 6_000_000,
+        "about": "titles of papers on computational linguistics from the first sentences of their abstracts",
+        "languages": ["en"],
+        "test_on": "2,874 papers of 2025 and 2026 in the ACL Anthology",
+        "license": "CC BY 4.0",
+        "attribution": "trained on abstracts and titles of the ACL Anthology, 2016 to 2023, by their authors",
+    },
     "films-nais": {
         "name": "films",
         "max_bytes": 5_000_000,

@@ -14,6 +14,8 @@ from heedful.tasks import bundled
 from heedful.tasks.bundled import bundled_models, find_models
 from heedful.tasks.model_card import read_card
 
+ROOT = Path(__file__).parents[2]
+
 
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -48,12 +50,12 @@ def test_a_bundled_name_wins_over_a_folder_of_that_name(
 def test_an_unknown_name_is_an_error_with_a_suggestion() -> None:
     with pytest.raises(ModelError, match=r'en-rf: no such model folder or bundled model; did you mean "en-fr"\?'):
         find_models(["en-rf"], "translate")
-    with pytest.raises(ModelError, match="no bundled model for reply; pass one with -m"):
-        find_models([], "reply")
+    with pytest.raises(ModelError, match="no bundled model for transduce; pass one with -m"):
+        find_models([], "transduce")
 
 
 def test_a_task_without_a_bundled_model_needs_m() -> None:
-    assert "no bundled model for reply; pass one with -m" in complaint("reply", stdin="hello\n")
+    assert "no bundled model for transduce; pass one with -m" in complaint("transduce", stdin="hello\n")
 
 
 def test_a_translator_is_bundled_and_shows_its_license_once(tmp_path: Path) -> None:
@@ -67,6 +69,23 @@ def test_a_translator_is_bundled_and_shows_its_license_once(tmp_path: Path) -> N
     listed = heedful("models").stdout
     assert "en-fr" in listed
     assert "CC BY 2.0 FR" in listed
+
+
+@pytest.mark.parametrize(
+    ("command", "line", "output", "name", "license_name"),
+    [("read", "She sat down by the fire.\n", "attends to", "novels", "public domain")],
+)
+def test_small_models_are_bundled_and_show_their_license_once(
+    command: str, line: str, output: str, name: str, license_name: str, tmp_path: Path
+) -> None:
+    first, second = (heedful(command, stdin=line, HEEDFUL_CACHE=str(tmp_path)) for _ in range(2))
+    assert output in first.stdout, first.stderr
+    assert first.stdout == second.stdout
+    assert (first.stderr, second.stderr) == (f"{name}: {license_name}\n", "")
+    folder = bundled_models()[name]
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= 6_000_000
+    assert read_card(folder)["license"] == license_name
+    assert f"{name} (src/heedful/bundled/{name})" in (ROOT / "LICENSE-MODELS").read_text(encoding="utf-8")
 
 
 def test_a_captioner_is_bundled_and_shows_its_license_once(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_models_of_other_tasks(task: str, preset: str, tmp_path: Path, monkeypat
     check_outputs(tmp_path / "m")
 
 
-@pytest.mark.parametrize("name", ["en-fr", "photos"])
+@pytest.mark.parametrize("name", bundled_models())
 def test_bundled_models(name: str) -> None:
     check_outputs(bundled_models()[name])
     assert set(read_card(bundled_models()[name])["files"]) == {
