@@ -1,16 +1,26 @@
 /** The page: its state, keyboard shortcuts and drawing. */
-import { mergeErrors, NO_ERRORS, siteErrors, type Errors } from "./check";
+import { mergeErrors, NO_ERRORS, queryErrors, type Errors } from "./check";
 import { draw, h, type Children, type VNode } from "./dom";
 import { clearHighlight, highlight } from "./highlight";
-import { FIGURES, availableViews, formatLink, parseLink, validState, type State, type View } from "./link";
+import { FIGURES, availableViews, formatLink, initialState, validState, type State, type View } from "./link";
+import { provideImage } from "./regions";
 import { reveal, syncScroll } from "./scroll";
 import { Arrays } from "./tensor";
-import { changeSpeed, lastTick, moveSteps, positionAt, tickAt, tickDelay, type Timeline } from "./timeline";
+import {
+  changeSpeed,
+  firstTick,
+  lastTick,
+  moveSteps,
+  positionAt,
+  tickAt,
+  tickDelay,
+  type Timeline,
+} from "./timeline";
 import type { Trace } from "./trace";
 import { walkableSites, type Painter, type CellAction, type Ui } from "./ui";
 import { alignment } from "./views/alignment";
 import { counterfactuals } from "./views/counterfactuals";
-import { header } from "./views/header";
+import { footer, header } from "./views/header";
 import { help } from "./views/help";
 import { history } from "./views/history";
 import { photo } from "./views/photo";
@@ -31,6 +41,8 @@ export const VIEW_FUNCTIONS: Record<View, (ui: Ui) => Children> = {
   history,
 };
 
+const RECOMPUTE_MILLISECONDS = 30; // between two pauses
+
 export class App {
   private readonly arrays: Arrays;
   private readonly timeline: Timeline;
@@ -47,13 +59,14 @@ export class App {
   ) {
     this.arrays = new Arrays(trace);
     this.timeline = { steps: trace.steps.length, stages: walkableSites(trace).length > 0 ? 5 : 1 };
-    this.state = this.validState(parseLink(location.hash || (root.dataset.start ?? "")));
+    this.state = initialState(location.hash || (root.dataset.start ?? ""), trace, this.timeline);
   }
 
   start(): void {
+    provideImage(this.root, this.trace.source);
     this.draw();
     addEventListener("hashchange", () => {
-      this.state = this.validState(parseLink(location.hash));
+      this.state = initialState(location.hash, this.trace, this.timeline);
       this.draw();
     });
     document.addEventListener("keydown", (event) => this.key(event));
@@ -71,12 +84,19 @@ export class App {
     return validState(state, this.trace, this.timeline);
   }
 
-  /** Recompute the numbers of the trace site by site, so that the page stays responsive. */
+  /** Recompute the numbers of the trace, with pauses, so that the page stays responsive. */
   private async recomputeTrace(): Promise<void> {
     let errors = NO_ERRORS;
+    let pause = 0;
     for (const record of this.trace.sites) {
-      await new Promise((done) => setTimeout(done));
-      errors = mergeErrors(errors, siteErrors(this.trace, this.arrays, record));
+      const queries = this.trace.tensors[record.weights]!.shape[0]!;
+      for (let query = 0; query < queries; query++) {
+        if (performance.now() >= pause) {
+          await new Promise((done) => setTimeout(done));
+          pause = performance.now() + RECOMPUTE_MILLISECONDS;
+        }
+        errors = mergeErrors(errors, queryErrors(this.trace, this.arrays, record, query));
+      }
     }
     this.errors = errors;
     this.draw();
@@ -103,7 +123,8 @@ export class App {
     clearTimeout(this.timer);
     this.timer = undefined;
     if (on) {
-      if (this.state.tick === lastTick(this.timeline)) this.setState({ tick: 0 });
+      const { tick } = this.state;
+      if (tick === lastTick(this.timeline) || tick === firstTick(this.timeline)) this.setState({ tick: 0 });
       this.scheduleTick();
     }
     this.draw();
@@ -154,6 +175,7 @@ export class App {
         { id: "main", tabindex: -1, "data-view": this.state.view },
         h("div", { class: `view ${this.state.view}` }, VIEW_FUNCTIONS[this.state.view](ui)),
       ),
+      footer(ui),
       help(),
     );
     this.paint();

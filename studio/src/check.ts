@@ -1,70 +1,11 @@
 /** Recomputes scores, weights and contexts from the trace alone and compares them with the recorded ones. */
-import {
-  dot,
-  isKnownMechanism,
-  maxDifference,
-  weightedSum,
-  weightsFromScores,
-  type AttentionSettings,
-  type Extras,
-} from "./equations";
+import { isKnownMechanism, maxDifference, weightedSum, weightsFromScores, type Extras } from "./equations";
+import { attentionSettings, section } from "./settings";
 import type { Arrays } from "./tensor";
+import { scoreFromTerms } from "./terms";
 import type { SiteRecord, Trace } from "./trace";
 
 export const TOLERANCE = 1e-4; // a larger difference is shown in red
-
-export const DEFAULT_SETTINGS: AttentionSettings = {
-  score: "",
-  normalizer: "softmax",
-  placement: "global",
-  heads: 0,
-  bias: false,
-  coverage: false,
-  beta: 0.5,
-  window: 10,
-  renormalize: false,
-  hard_inference: "expectation",
-};
-
-type Section = Record<string, unknown>;
-
-export function section(trace: Trace, name: "encoder" | "decoder" | "attention" | "classifier"): Section {
-  return (trace.model.settings[name] ?? {}) as Section;
-}
-
-/** The settings of a site: Transformers and pointers have their own, the rest those of the recipe. */
-export function attentionSettings(trace: Trace, record: SiteRecord): AttentionSettings {
-  if (record.site === "copy") return { ...DEFAULT_SETTINGS, score: "general" };
-  if (record.kind === "self" || section(trace, "decoder").kind === "transformer") {
-    return { ...DEFAULT_SETTINGS, score: "scaled-dot", heads: record.heads };
-  }
-  return { ...DEFAULT_SETTINGS, ...usable(section(trace, "attention")) };
-}
-
-/** The settings that this page knows, as far as they have the right type. */
-function usable(settings: Section): Partial<AttentionSettings> {
-  const defaults: Section = { ...DEFAULT_SETTINGS };
-  return Object.fromEntries(
-    Object.keys(defaults)
-      .filter((name) => typeof settings[name] === typeof defaults[name])
-      .filter((name) => !(typeof settings[name] === "string" && settings[name] in Object.prototype))
-      .map((name) => [name, settings[name]]),
-  );
-}
-
-/** A description of the query vector. */
-export function queryMeaning(trace: Trace): string {
-  if (trace.model.task === "recommend") return "the recommended item";
-  if (trace.model.task === "classify") {
-    const { query } = section(trace, "classifier") as { query?: string };
-    return query === "final" ? "the encoder's final state" : "a learned vector";
-  }
-  const { kind, step_order } = section(trace, "decoder") as { kind?: string; step_order?: string };
-  if (kind === "transformer" || kind === "conv") return "the decoder's hidden state";
-  if (kind === "abs") return "the embeddings of the last words";
-  if (kind === undefined) return "the query";
-  return step_order?.startsWith("attend") ? "the decoder's previous state" : "the decoder's state";
-}
 
 const WEIGHT_EDITS = ["set", "onehot", "zero", "uniform", "permute", "gold", "mask-head"];
 
@@ -92,6 +33,11 @@ export function allowedKeys(trace: Trace, arrays: Arrays, record: SiteRecord, qu
     return allowed((key) => isEnd[query] === 1 && first <= key && key <= query);
   }
   if (record.kind === "tape") return allowed((key) => key < query);
+  if (record.kind === "history") {
+    // An item of the history does not attend to itself (He 2018).
+    const item = trace.target.tokens[query]?.id;
+    return allowed((key) => item == null || trace.source.tokens[key]?.id !== item);
+  }
   const causal = record.kind === "self" && (record.query_side === "target" || trace.model.task === "read");
   return allowed((key) => !causal || key <= query);
 }
@@ -111,28 +57,26 @@ function emptySlotScores(arrays: Arrays, record: SiteRecord, query: number, head
   return tensor === undefined ? [] : [arrays.get(tensor).data[query * record.heads + head]!];
 }
 
+const SOURCE_KEYS = ["cross", "pool", "history"]; // kinds of sites whose keys are the encoder's output
+
 /** The key vectors where the trace has them: without projections they are the encoder's output. */
 export function keyVectors(trace: Trace, arrays: Arrays, record: SiteRecord): ArrayLike<number>[] | null {
-  if (record.kind !== "cross" || attentionSettings(trace, record).heads > 0 || !arrays.has("source")) {
-    return null;
-  }
+  const changed = record.keys_from != null || section(trace, "classifier").form === "zhou";
+  if (!SOURCE_KEYS.includes(record.kind) || record.query_side !== "target" || changed) return null;
+  if (attentionSettings(trace, record).heads > 0 || !arrays.has("source")) return null;
   return trace.source.tokens.map((_, i) => arrays.row("source", i));
 }
 
-/** The scores that follow from the trace alone: dot products without projections. */
+/** The scores that follow from the trace alone, from their terms. */
 export function recomputeScores(
   trace: Trace,
   arrays: Arrays,
   record: SiteRecord,
   query: number,
+  head: number,
 ): number[] | null {
-  const { score } = attentionSettings(trace, record);
-  const keys = keyVectors(trace, arrays, record);
-  if (record.query == null || keys === null || record.site === "copy") return null;
-  if (score !== "dot" && score !== "scaled-dot") return null;
-  const vector = arrays.row(record.query, query);
-  const scale = score === "dot" ? 1 : 1 / Math.sqrt(vector.length);
-  return keys.map((key) => dot(vector, key) * scale);
+  const score = scoreFromTerms(trace, arrays, record, query, head);
+  return score && Array.from(arrays.row(record.weights, query, head), (_, key) => score(key));
 }
 
 /** Largest differences; null: the trace lacks the numbers to recompute. */
@@ -178,7 +122,7 @@ export function recompute(
       extrasAt(arrays, record, query, head),
     ).slice(0, scores.length);
     if (!edited) errors.weights = maxDifference(weights, recorded);
-    const recomputed = recomputeScores(trace, arrays, record, query);
+    const recomputed = recomputeScores(trace, arrays, record, query, head);
     if (recomputed !== null) {
       const masked = recomputed.map((score, i) => (allowed[i] ? score : scores[i]!));
       errors.scores = maxDifference(masked, scores);
@@ -215,16 +159,22 @@ export function mergeErrors(a: Errors, b: Errors): Errors {
   };
 }
 
-/** The largest differences over all queries and heads of a site. */
-export function siteErrors(trace: Trace, arrays: Arrays, record: SiteRecord): Errors {
+/** The largest differences over all heads of one query of a site. */
+export function queryErrors(trace: Trace, arrays: Arrays, record: SiteRecord, query: number): Errors {
   let errors = NO_ERRORS;
-  const queries = trace.tensors[record.weights]!.shape[0]!;
-  for (let query = 0; query < queries; query++) {
-    for (let head = 0; head < record.heads; head++) {
-      errors = mergeErrors(errors, recompute(trace, arrays, record, query, head).errors);
-    }
+  for (let head = 0; head < record.heads; head++) {
+    errors = mergeErrors(errors, recompute(trace, arrays, record, query, head).errors);
   }
   return errors;
+}
+
+/** The largest differences over all queries and heads of a site. */
+export function siteErrors(trace: Trace, arrays: Arrays, record: SiteRecord): Errors {
+  const queries = trace.tensors[record.weights]!.shape[0]!;
+  return Array.from({ length: queries }, (_, query) => queryErrors(trace, arrays, record, query)).reduce(
+    mergeErrors,
+    NO_ERRORS,
+  );
 }
 
 /** The largest of all errors, which decides between green and red. */

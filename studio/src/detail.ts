@@ -1,15 +1,9 @@
 /** Everything about one output token at one site and head. */
-import {
-  allowedKeys,
-  attentionSettings,
-  extrasAt,
-  isEdited,
-  keyVectors,
-  recompute,
-  type Recomputed,
-} from "./check";
+import { allowedKeys, extrasAt, isEdited, keyVectors, recompute, type Recomputed } from "./check";
 import { insideWindow, windowCenter, type AttentionSettings, type Extras } from "./equations";
+import { attentionSettings } from "./settings";
 import type { Arrays } from "./tensor";
+import { scoreTerms, type ScoreTerm } from "./terms";
 import type { Side, SiteRecord, Step, Trace } from "./trace";
 
 export interface StepDetail {
@@ -33,6 +27,7 @@ export interface StepDetail {
   readonly recomputed: Recomputed;
   readonly edited: boolean;
   readonly position: number; // the key that is explained
+  readonly terms: readonly ScoreTerm[] | null; // of its score; null: the trace does not have them
 }
 
 export interface Selection {
@@ -60,6 +55,7 @@ export function stepDetail(
   const extras = extrasAt(arrays, record, step, head);
   const rows = (name: string | null | undefined): ArrayLike<number>[] | null =>
     name == null ? null : Array.from({ length: weights.length }, (_, i) => arrays.row(name, i, head));
+  const explained = position !== null && position < weights.length ? position : argmax(weights);
   return {
     step,
     stage,
@@ -80,6 +76,7 @@ export function stepDetail(
     context: record.context == null ? null : arrays.row(record.context, step, head),
     recomputed: recompute(trace, arrays, record, step, head),
     edited: isEdited(trace, record, step),
-    position: position !== null && position < weights.length ? position : argmax(weights),
+    position: explained,
+    terms: scoreTerms(trace, arrays, record, [step, head, explained]),
   };
 }

@@ -17,13 +17,16 @@ import {
   mt,
   sqrt,
   equationLines,
+  leading,
+  signed,
   sub,
   sup,
   vec,
 } from "./mathml";
 import type { StepDetail } from "./detail";
+import { largestTerms, type ScoreTerm } from "./terms";
 
-const MAX_INDEX_LETTERS = 9; // of a word under a symbol
+const MAX_INDEX_LETTERS = 6; // of a word under a symbol
 const MAX_PLAIN_SCORE = 8; // exp() of a larger score would not fit into the line
 
 export function index(word: string): VNode {
@@ -94,20 +97,32 @@ export function scoreRule({ settings, record }: StepDetail): { rule: VNode; mean
   };
 }
 
+const N_SCORE_TERMS = 3;
+
+/** The score of the explained key: the largest terms of its sum, and the rest as one. */
 export function scoreNumbers(detail: StepDetail, word: string): VNode | null {
-  const { scores, settings, query, keys, position } = detail;
+  const { scores, settings, position, terms } = detail;
   if (scores === null) return null;
   const e = sub(mi("e"), index(word));
   const result = mn(scores[position]!, { "data-from": `q k${position}` });
-  const dots = (settings.score === "dot" || settings.score === "scaled-dot") && settings.heads === 0;
-  if (!dots || query === null || keys === null) return formula(e, EQUALS(), result);
-  const key = keys[position]!;
-  const terms: Children = [factor(query[0]!, 2), DOT(), factor(key[0]!, 2), PLUS(), mo("…")];
-  const sum = settings.score === "dot" ? terms : frac(mrow(terms), sqrt(mt(String(query.length))));
-  return equationLines(e, [
-    [EQUALS(), sum],
-    [EQUALS(), result],
+  if (terms === null) return formula(e, EQUALS(), result);
+  const { largest, rest, others } = largestTerms(terms, N_SCORE_TERMS);
+  const divisor = settings.score === "scaled-dot" ? terms.length : 1; // under a root
+  const lines: Children[] = largest.map((term, i) => [
+    i === 0 && [EQUALS(), divisor > 1 && mo("("), leading(term.factors[0], secondFactor(term))],
+    i > 0 && signed(term.factors[0], secondFactor(term)),
   ]);
+  if (others > 0) lines.push(signed(rest * Math.sqrt(divisor), mt(`\u00a0from ${others} more`)));
+  if (divisor > 1) lines.push([mo(")"), mo("/"), sqrt(mt(String(divisor)))]);
+  return equationLines(e, [...lines, [EQUALS(), result]]);
+}
+
+function secondFactor({ factors, activation, addends }: ScoreTerm): Children {
+  if (activation === null) return [DOT(), factor(factors[1], 2)];
+  const [first = 0, second = 0, third] = addends;
+  const parts = third === undefined ? addends : [first + second, third]; // three would not fit into the line
+  const sum = parts.map((addend, i) => (i === 0 ? leading(addend) : signed(addend)));
+  return [DOT(), call(activation, sum)];
 }
 
 const a = (): VNode => sub(mi("α"), mi("i"));

@@ -1,5 +1,5 @@
 /** Deep links: everything shown follows from the part of the address after `#`. */
-import { clampTick, type Timeline } from "./timeline";
+import { clampTick, firstTick, type Timeline } from "./timeline";
 import type { Trace } from "./trace";
 import { findSite, findWalkableSite } from "./ui";
 
@@ -122,4 +122,11 @@ export function parseLink(hash: string): State {
     op: oneOf(query.get("op"), ["onehot", "zero"], DEFAULT_STATE.op),
     cell: step != null && position != null ? [step, position] : null,
   };
+}
+
+/** The state of an address; without a tick it is the end of the first step. */
+export function initialState(hash: string, trace: Trace, timeline: Timeline): State {
+  const state = parseLink(hash);
+  const tick = /[?&]tick=/.test(hash) ? state.tick : firstTick(timeline);
+  return validState({ ...state, tick }, trace, timeline);
 }

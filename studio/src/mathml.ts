@@ -25,6 +25,20 @@ export const factor = (value: number, digits = 3): Children => {
   return value < 0 ? mrow(mo("("), text, mo(")")) : text;
 };
 
+/** A term of a sum with its sign: "+ 0.5 …" or "− 0.5 …"; `rest` multiplies it. */
+export const signed = (value: number, rest: Children = [], digits = 2): Children => [
+  infix(value < 0 ? "−" : "+"),
+  mn(Math.abs(value), {}, digits),
+  rest,
+];
+
+/** The first term of a sum, after a bracket or an equals sign. */
+export const leading = (value: number, rest: Children = [], digits = 2): Children => [
+  value < 0 && h("mo", { form: "prefix", lspace: "0", rspace: "0" }, "−"),
+  mn(Math.abs(value), {}, digits),
+  rest,
+];
+
 export const formula = (...parts: Children[]): VNode =>
   h("math", { class: "formula", displaystyle: "true" }, mrow(...parts));
 
@@ -49,6 +63,9 @@ export const equationLines = (left: Children, lines: readonly Children[]): VNode
 
 export const call = (name: string, ...parts: Children[]): Children => [mi(name), mo("("), parts, mo(")")];
 export const concatenate = (...parts: Children[]): Children => [mo("["), parts, mo("]")];
-export const DOT = (): VNode => mo("·");
-export const EQUALS = (): VNode => mo("=");
-export const PLUS = (): VNode => mo("+");
+export const DOT = (): VNode => h("mo", { lspace: "0.1em", rspace: "0.1em" }, "·");
+/** An operator between two parts, also at the start of a line. */
+export const infix = (text: string): VNode =>
+  h("mo", { form: "infix", lspace: "0.18em", rspace: "0.18em" }, text);
+export const EQUALS = (): VNode => infix("=");
+export const PLUS = (): VNode => infix("+");

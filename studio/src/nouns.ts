@@ -33,6 +33,15 @@ const OTHER_TASKS: Record<string, TaskWords> = {
     choose: "The higher the score, the more likely the item.",
     caveat: "it recommended an item",
   },
+  read: {
+    output: "word",
+    outputNoun: ["next word", "next words"],
+    inputNoun: ["earlier word", "earlier words"],
+    match: "match the query",
+    combine: "The context is combined with the word just read.",
+    choose: "Every word of the vocabulary gets a probability; the text continues with one of them.",
+    caveat: "it expected a word",
+  },
   classify: {
     output: "label",
     outputNoun: ["label", "labels"],

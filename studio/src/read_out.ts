@@ -17,8 +17,12 @@ import {
   mt,
   sqrt,
   equationLines,
+  leading,
+  signed,
+  sub,
   vec,
 } from "./mathml";
+import { largestTerms, type FeatureTerms, type LogitTerms } from "./terms";
 
 const y = (): VNode => vec("y");
 const s = (): VNode => vec("s");
@@ -48,6 +52,7 @@ const z = (): VNode => vec("z");
 
 /** The formulas from the context to the features, the input of the output matrix. */
 export function featureRules(readOut: ReadOut): Rules {
+  if (readOut.kind === "lstmn") return memoryNetwork();
   if (readOut.kind === "recommend") return recommender();
   if (readOut.kind === "classify") return classifier(readOut);
   if (readOut.kind === "transformer") return transformer(readOut);
@@ -67,6 +72,18 @@ function classifier({ readOut }: ReadOut): Rules {
   return {
     rules: [featuresEqual(hasTanh ? call("tanh", c()) : c())],
     meaning: hasTanh ? "The features of the text." : "The features of the text are the context.",
+  };
+}
+
+function memoryNetwork(): Rules {
+  return {
+    rules: [
+      formula(concatenate(mi("h̃"), mo(";"), mi("m̃")), EQUALS(), c()),
+      formula(mi("m"), EQUALS(), mi("f"), mo("⊙"), mi("m̃"), PLUS(), mi("i"), mo("⊙"), mi("g")),
+      featuresEqual(mi("o"), mo("⊙"), call("tanh", mi("m"))),
+    ],
+    meaning:
+      "An LSTM step whose previous state h̃ and memory m̃ are read from the tape. The gates i, f, o and the update g are computed from h̃ and the word just read.",
   };
 }
 
@@ -136,8 +153,10 @@ function recurrent({ readOut, hasContext }: ReadOut): Rules {
   return { rules: [rule], meaning };
 }
 
-export const wordRule = (): VNode =>
-  formula(mi("p"), EQUALS(), call("softmax", mi("O"), x(), PLUS(), mi("b")));
+export const wordRule = (): VNode[] => [
+  formula(mi("z"), EQUALS(), mi("O"), x(), PLUS(), mi("b")),
+  formula(mi("p"), EQUALS(), call("softmax", mi("z"))),
+];
 
 export const itemRule = (): VNode =>
   formula(mi("p"), EQUALS(), frac(mt("1"), mrow(mt("1"), PLUS(), exp([mo("−"), mi("y")]))));
@@ -154,10 +173,23 @@ export function itemProbability(score: number): VNode {
 /** The score of an item from its log-probability. */
 export const scoreOf = (logp: number): number => logp - Math.log1p(-Math.exp(logp));
 
-/** The score of an item from its parts. */
-export function itemNumbers(product: number, score: number): VNode {
+const N_PRODUCTS = 3;
+
+/** The score of an item from the largest products of its vector and the context, and its bias. */
+export function itemNumbers(query: ArrayLike<number>, context: ArrayLike<number>, score: number): VNode {
+  const products = Array.from(query, (a, i) => ({
+    value: a * context[i]!,
+    factors: [a, context[i]!] as const,
+  }));
+  const { largest, rest, others } = largestTerms(products, N_PRODUCTS);
+  const bias = score - products.reduce((sum, { value }) => sum + value, 0);
   return equationLines(mi("y"), [
-    [EQUALS(), mn(product, { "data-from": "in-query in-context" }), PLUS(), factor(score - product)],
+    ...largest.map(({ factors }, i) => [
+      i === 0 && EQUALS(),
+      (i === 0 ? leading : signed)(factors[0], [DOT(), factor(factors[1], 2)]),
+    ]),
+    ...(others > 0 ? [signed(rest, mt(`\u00a0from ${others} more`))] : []),
+    signed(bias, mt("\u00a0bias")),
     [EQUALS(), mn(score, { "data-id": "features" })],
   ]);
 }
@@ -167,5 +199,108 @@ export function wordNumbers(word: string, logp: number): VNode {
   return equationLines(p, [
     [EQUALS(), exp(mn(logp))],
     [EQUALS(), mn(Math.exp(logp), { "data-from": "features" })],
+  ]);
+}
+
+/** A vector's element; elements are counted from 1. */
+const element = (symbol: string, position: number): VNode => sub(vec(symbol), mt(String(position + 1)));
+
+/** The logit of the output from its largest terms, then its probability from the logit. */
+export function logitNumbers(word: string, logp: number, logit: LogitTerms): VNode[] {
+  const { terms, bias, width } = logit;
+  const shown = terms.reduce((sum, { weight, feature }) => sum + weight * feature, 0);
+  const rest = logit.logit - bias - shown;
+  const others = width - terms.length;
+  const z = sub(mi("z"), index(word));
+  return [
+    equationLines(z, [
+      ...terms.map(({ weight, feature }, i) => [
+        i === 0 && EQUALS(),
+        (i === 0 ? leading : signed)(weight, [DOT(), factor(feature, 2)]),
+      ]),
+      ...(others > 0 ? [signed(rest, mt(`\u00a0from ${others} more`))] : []),
+      signed(bias, mt("\u00a0bias")),
+      [EQUALS(), mn(logit.logit, { "data-from": "features", "data-id": "logit" })],
+    ]),
+    equationLines(sub(mi("p"), index(word)), [
+      [EQUALS(), exp([leading(logit.logit), signed(-logit.logSum)])],
+      [EQUALS(), mn(Math.exp(logp), { "data-from": "logit" })],
+    ]),
+  ];
+}
+
+/** The inputs of a read-out by their positions in the concatenated vector. */
+interface InputSizes {
+  readonly state: number;
+  readonly context: number;
+}
+
+const inputElement = (position: number, { state, context }: InputSizes): VNode => {
+  if (position < state) return element("s", position);
+  return position < state + context
+    ? element("c", position - state)
+    : element("y", position - state - context);
+};
+
+/** What one feature is computed from: the terms of its sum, or the vectors that it comes from. */
+export interface FeatureParts {
+  readonly unit: number; // which feature
+  readonly value: number;
+  readonly readOut: ReadOut;
+  readonly sizes: InputSizes;
+  readonly terms: FeatureTerms | null;
+  readonly residual: ArrayLike<number> | null;
+  readonly context: ArrayLike<number> | null;
+}
+
+/** The feature that counts most for the output, with the numbers that it is computed from. */
+export function featureNumbers(parts: FeatureParts): VNode {
+  const { unit, value, readOut, sizes, terms, residual, context } = parts;
+  const left = element("x", unit);
+  const result = [EQUALS(), mn(value, { "data-from": "features" })];
+  if (terms !== null) return summedFeature(left, terms, readOut, result);
+  if (readOut.kind === "transformer" && residual !== null && context !== null && unit < context.length) {
+    const sum = [
+      EQUALS(),
+      leading(residual[unit]!, signed(context[unit]!)),
+      EQUALS(),
+      mn(residual[unit]! + context[unit]!),
+    ];
+    const added =
+      readOut.norm === "pre"
+        ? sum
+        : [EQUALS(), call("norm", leading(residual[unit]!, signed(context[unit]!)))];
+    return equationLines(element("u", unit), [added, [mo("→"), left, result]]);
+  }
+  const recurrent =
+    readOut.readOut === "linear" &&
+    !["transformer", "conv", "abs", "lstmn", "classify"].includes(readOut.kind);
+  if (recurrent && unit < sizes.state + sizes.context) {
+    return equationLines(left, [[EQUALS(), inputElement(unit, sizes), result]]);
+  }
+  if (readOut.kind === "classify" && context !== null && unit < context.length) {
+    const from = readOut.readOut === "tanh" ? call("tanh", mn(context[unit]!)) : element("c", unit);
+    return equationLines(left, [[EQUALS(), from, result]]);
+  }
+  return equationLines(left, [result]);
+}
+
+function summedFeature(
+  left: VNode,
+  { terms, sum }: FeatureTerms,
+  { readOut }: ReadOut,
+  result: Children,
+): VNode {
+  const activated = readOut !== "affine" && readOut !== "maxout";
+  const rest = sum - terms.reduce((total, { weight, input }) => total + weight * input, 0);
+  const total = activated ? [[EQUALS(), call("tanh", mn(sum))]] : [];
+  return equationLines(left, [
+    ...terms.map(({ weight, input }, i) => [
+      i === 0 && [EQUALS(), activated && [mi("tanh"), mo("(")]],
+      (i === 0 ? leading : signed)(weight, [DOT(), factor(input, 2)]),
+    ]),
+    [signed(rest, mt("\u00a0from more")), activated && mo(")")],
+    ...total,
+    result,
   ]);
 }

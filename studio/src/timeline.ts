@@ -16,6 +16,9 @@ export interface Position {
 
 export const lastTick = (timeline: Timeline): number => timeline.steps * timeline.stages - 1;
 
+/** The tick at which a page opens: the end of the first step, when all its numbers are there. */
+export const firstTick = (timeline: Timeline): number => timeline.stages - 1;
+
 export function clampTick(timeline: Timeline, tick: number): number {
   return Math.max(0, Math.min(lastTick(timeline), Number.isFinite(tick) ? Math.trunc(tick) : 0));
 }

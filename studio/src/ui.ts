@@ -31,9 +31,16 @@ export function findSite(trace: Trace, site: string | null): SiteRecord | null {
   return trace.sites.find((record) => record.site === name) ?? trace.sites[0] ?? null;
 }
 
-/** The sites with one query per output token, which the Walk can follow. */
+/**
+ * The sites with one query per output token, which the Walk can follow. The queries of a language model are the words
+ * that it has read, each of which predicts the next one.
+ */
 export const walkableSites = (trace: Trace): SiteRecord[] =>
-  trace.sites.filter((record) => record.query_side === "target");
+  trace.sites.filter(
+    (record) =>
+      record.query_side === "target" ||
+      (trace.model.task === "read" && trace.tensors[record.weights]?.shape[0] === trace.steps.length),
+  );
 
 export function findWalkableSite(trace: Trace, site: string | null): SiteRecord | null {
   const records = walkableSites(trace);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { DEFAULT_SETTINGS } from "../src/check";
+import { DEFAULT_SETTINGS } from "../src/settings";
 import {
   maxDifference,
   entmax15,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,11 @@ from heedful.tasks.seq2seq.trace import trace_line
 from heedful.trace.schema import PackedTensor, Trace
 from heedful.trace.terms import OUTPUT_BIAS, OUTPUT_LOG_SUM, OUTPUT_TERMS, READ_OUT_SUM, READ_OUT_TERMS
 
-ACTIVATIONS = {"additive": np.tanh, "concat": np.tanh, "concat-relu": lambda x: np.maximum(x, 0)}
+ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+    "additive": np.tanh,
+    "concat": np.tanh,
+    "concat-relu": lambda x: np.maximum(x, 0),
+}
 SCORES = ["additive", "concat", "concat-relu", "prod-relu", "general", "location", "scaled-dot"]
 
 
@@ -34,7 +39,7 @@ def recompute_scores(trace: Trace, score: str) -> np.ndarray:
         inner = (query[:, :, None] * keys.transpose(1, 0, 2)[None]) @ trace.array("cross/score_matrix").T
         return np.asarray(np.maximum(inner + trace.array("cross/score_bias"), 0) @ trace.array("cross/score_vector"))
     scale = query.shape[-1] ** -0.5 if score == "scaled-dot" else 1.0
-    return np.einsum("qhd,khd->qhk", query, keys) * scale
+    return np.asarray(np.einsum("qhd,khd->qhk", query, keys) * scale)
 
 
 @pytest.mark.parametrize("score", SCORES)

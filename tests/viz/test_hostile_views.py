@@ -24,7 +24,6 @@ from heedful.viz.history import history_text
 from heedful.viz.image import unpack_image
 from heedful.viz.limits import MAX_LABEL_LETTERS
 from heedful.viz.views import VIEWS, get_view
-from heedful.viz.words_page import words_html
 from small_traces import subword_trace
 
 OPTIONS = (ViewOptions(), ViewOptions(words=False, specials=False), ViewOptions(head=0))
@@ -143,9 +142,6 @@ def test_figures_have_a_largest_number_of_parts(tmp_path: Path) -> None:
     words = [str(i) for i in range(500)]
     with pytest.raises(TraceError, match="250,000 cells, more than the 200,000"):
         alignment_text(Trace.from_weights(words, words, np.ones((500, 500))))
-    many = Trace.from_weights(["a"] * 500, ["b"], np.ones((1, 500, 500)))
-    with pytest.raises(TraceError, match="250,000 words, more than the 200,000"):
-        words_html(many)
 
 
 def test_a_failed_figure_is_closed_and_others_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,29 +118,68 @@ def test_a_notebook_shows_the_page_in_a_frame(browser: Browser, world: Trace) ->
     frame = page.frame_locator("iframe")
     frame.locator("#recomputed[data-state=good]").wait_for()
     frame.locator("#next").click()
-    assert frame.locator("#scrub").input_value() == "1"
+    assert frame.locator("#scrub").input_value() == "5"
     frame.get_by_role("link", name="Alignment").click()
     assert frame.locator(".matrix .box").count() == world.table().weights.size
     assert errors == []
     page.close()
 
 
-def test_the_first_view_shows_every_column_with_its_numbers(show: Opener, world: Trace) -> None:
+def test_the_first_view_is_the_end_of_the_first_word(show: Opener, world: Trace) -> None:
     shown = show(world)
     bodies = shown.page.locator(".lane .body")
     assert bodies.count() == 5
     assert all(body.is_visible() for body in bodies.all())
+    assert shown.page.locator(".lane.ahead").count() == 0
+    assert shown.page.locator(".lane.current").get_attribute("data-stage") == "word"
+    shown.press("Space")
+    shown.page.wait_for_function(
+        "() => document.querySelector('#scrub').value === '0'"
+    )  # the first word from its start
+
+
+def test_folded_lanes_of_a_narrow_screen_say_their_result(show: Opener, world: Trace) -> None:
+    shown = show(world, viewport={"width": 390, "height": 844})
+    briefs = [brief for brief in shown.page.locator(".brief").all() if brief.is_visible()]
+    assert len(briefs) == 4
+    assert "has the highest" in briefs[0].inner_text()
+    assert "gets " in briefs[1].inner_text()
 
 
 def test_nothing_of_a_long_text_is_cut_on_a_narrow_screen(show: Opener) -> None:
-    many = [f"word{n}" for n in range(60)]
-    shown = show(Trace.from_weights(many, ["a"], np.full((1, 60), 1 / 60)))
+    many = [f"word{n}" for n in range(80)]
+    shown = show(Trace.from_weights(many, ["a"], np.full((1, 80), 1 / 80)))
     shown.load("#/walk?tick=1&merge=1&specials=1")
-    shown.page.set_viewport_size({"width": 420, "height": 900})
+    shown.page.set_viewport_size({"width": 390, "height": 900})
     elements = "[...document.querySelectorAll('.texts dd, .list')]"
     cut = f"() => {elements}.filter(one => one.scrollHeight > one.clientHeight + 4).length"
     assert shown.page.evaluate(cut) == 0
     assert shown.page.locator(".lane.current .list").first.is_visible()
+    text = shown.page.locator(".texts dd").first
+    assert "word79" not in text.inner_text()
+    assert text.inner_text().endswith("more")
+    shown.page.keyboard.press("Tab")
+    shown.page.keyboard.press("Tab")  # after the link to the figure
+    shown.page.keyboard.press("Enter")
+    assert "word79" in text.inner_text()
+    assert "less" in text.inner_text()
+    shown.press("a", "w")
+    assert "word79" in text.inner_text(), "stays unfolded in other views"
+    assert shown.page.evaluate(cut) == 0
+
+
+def test_long_labels_wrap_on_a_narrow_screen(show: Opener) -> None:
+    names = [f"a title that is much longer than its column {n}" for n in range(3)]
+    shown = show(
+        Trace.from_weights(names, ["a"], np.full((1, 3), 1 / 3)),
+        "#/walk?tick=1",
+        viewport={"width": 390, "height": 844},
+    )
+    cut = (
+        "() => [...document.querySelectorAll('.lane.current .label')].filter(one => one.scrollWidth > one.clientWidth)"
+    )
+    assert shown.page.locator(".lane.current .label").count() == 3
+    assert shown.page.evaluate(f"{cut}.length") == 0
 
 
 def test_recomputed_numbers_agree(show: Opener, world: Trace) -> None:
@@ -148,10 +187,11 @@ def test_recomputed_numbers_agree(show: Opener, world: Trace) -> None:
     assert shown.page.get_attribute("#recomputed", "data-state") == "good"
     assert max(shown.numbers("#recomputed b")) < 1e-6
     text = shown.texts("#recomputed")[0]
-    assert text.startswith("✓ Checked: this page computed the model's numbers again and got the same.")
-    assert "Largest difference" in text
-    below = "() => document.querySelector('.texts').compareDocumentPosition(document.querySelector('#recomputed'))"
+    assert text.startswith("✓ Every weight, context and sum of weights on this page was recomputed here")
+    assert "matches. Largest difference" in text
+    below = "() => document.querySelector('main').compareDocumentPosition(document.querySelector('#recomputed'))"
     assert shown.page.evaluate(below) == 4, "after what a reader wants to know"
+    assert shown.page.locator("#warning").count() == 0
 
 
 @pytest.mark.parametrize(
@@ -162,6 +202,7 @@ def test_one_wrong_number_turns_the_badge_red(show: Opener, world: Trace, name: 
     shown = show(with_error(world, name, at, by), "#/walk?tick=14&merge=1&specials=1")
     assert shown.page.get_attribute("#recomputed", "data-state") == "bad"
     assert "does not agree" in shown.texts("#recomputed")[0]
+    assert "do not agree" in shown.texts("header #warning")[0]
     if name != "source":
         assert shown.page.locator(".lane .badge.bad").count() >= 1
 
@@ -427,7 +468,7 @@ def test_reduced_motion_disables_transitions(show: Opener, world: Trace) -> None
     assert duration(reduced) == "0s"
     assert duration(animated) != "0s"
     animated.page.wait_for_timeout(1600)
-    assert animated.page.input_value("#scrub") == "0"  # it does not start by itself
+    assert animated.page.input_value("#scrub") == "4"  # it does not start by itself
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

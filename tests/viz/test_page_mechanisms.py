@@ -56,7 +56,21 @@ CASES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "transformer, tied": ("transformer", {"embedding": 4, "tie_embeddings": "all"}, ["x=Pnorm(z)"]),
     "conv": ("conv-conv", {}, ["u=(g+Ac+a)½", "x=W(u+r)½+b"]),
     "abs": ("abs", {}, ["x=[tanh(Hy+b);c]"]),
-    "no attention": ("seq2seq", {}, ["p=softmax(Ox+b)"]),
+    "no attention": ("seq2seq", {}, ["z=Ox+b", "p=softmax(z)"]),
+}
+
+
+TERMS = {  # what the numbers of a score look like
+    "additive": "·tanh(",
+    "coverage": "·tanh(",
+    "concat": "·tanh(",
+    "concat-relu": "·relu(",
+    "prod-relu": "·relu(",
+    "dot": "·",
+    "heads": "·",
+    "general, local-p": "·",
+    "location, sparsemax": "·",
+    "transformer": "·",
 }
 
 
@@ -70,11 +84,25 @@ def record_trace(folder: Path, preset: str, changes: dict[str, Any]) -> Trace:
 def test_every_mechanism_is_recomputed_and_explained(show: Opener, tmp_path: Path, name: str) -> None:
     preset, changes, formulas = CASES[name]
     trace = record_trace(tmp_path / "model", preset, changes)
-    shown = show(trace, "#/walk?tick=14" if trace.sites else "#/walk?tick=2")
+    step = min(2, len(trace.steps) - 1)
+    shown = show(trace, f"#/walk?tick={5 * step + 4}" if trace.sites else f"#/walk?tick={step}")
     state = shown.page.get_attribute("#recomputed", "data-state")
     assert state == ("good" if trace.sites else "plain"), shown.texts("#recomputed")
     if trace.sites:
         assert max(shown.numbers("#recomputed b")) < 1e-6
+    if name in TERMS:
+        numbers = shown.texts("[data-stage=score] .rule-numbers")[0]
+        assert TERMS[name] in numbers
+        assert "scores from their terms" in shown.texts("#recomputed")[0]
+        position = int(shown.page.get_attribute("[data-grid=scores] .chosen [data-r]", "data-r") or 0)
+        score = trace.array(trace.site().scores or "")[step, 0, position]
+        assert shown.numbers("[data-stage=score] .rule-numbers mn")[-1] == pytest.approx(score, abs=1e-6)
+    if "output/log_sum" in trace.tensors:
+        logits = [candidate.logp + trace.array("output/log_sum")[step] for candidate in trace.steps[step].top]
+        assert shown.numbers("[data-grid=words] .logit")[: len(logits)] == pytest.approx(logits, abs=1e-5)
+    if "output/log_sum" in trace.tensors and trace.sites:
+        assert shown.texts("[data-stage=combine] .rule-numbers .formula")[0].startswith(("x", "u"))
+        assert "bias" in shown.texts("[data-stage=word] .rule-numbers")[0]
     shown_formulas = shown.texts(".rule .formula")
     assert all(any(formula in text for text in shown_formulas) for formula in formulas), shown_formulas
     overflowing = shown.page.evaluate(

@@ -16,10 +16,10 @@ from heedful.trace.schema import Trace
 from heedful.viz.base import TextStyle, View, ViewOptions
 from heedful.viz.canvas import subplots
 from heedful.viz.limits import figure_label, figure_labels, figure_size
+from heedful.viz.page import options_link, page_html
 from heedful.viz.palette import GOLD, INK, NOTE, PALE
 from heedful.viz.shades import number_text, shade_text
 from heedful.viz.weighted_text import WeightedText, weigh_words
-from heedful.viz.words_page import words_html
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -137,6 +137,6 @@ VIEW = View(
     "a classified text, its words shaded by weight",
     figure=words_figure,
     text=words_text,
-    page=words_html,
+    page=lambda trace, options: page_html(trace, options_link("walk", trace, options)),
     suits=_suits,
 )

@@ -3,7 +3,8 @@ import { h, type Attributes, type Children, type VNode } from "../dom";
 import type { Ui } from "../ui";
 
 export interface Row {
-  readonly label: string;
+  readonly label: Children;
+  readonly title?: string; // of a label that may be cut
   readonly ariaLabel: string | null; // of the cell; null: its text suffices
   readonly cell: Children;
   readonly attributes?: Attributes; // of the cell
@@ -11,23 +12,36 @@ export interface Row {
   readonly click?: () => void;
 }
 
-export function list(ui: Ui, id: string, title: string, rows: readonly Row[]): VNode {
+const MAX_LINE_LETTERS = 12; // of a label; longer ones take two lines
+
+export function list(ui: Ui, id: string, name: string, rows: readonly Row[]): VNode {
   const focused = Math.min(ui.focused(id)[0], rows.length - 1);
   return h(
     "div",
     {
-      class: "list",
+      class: rows.some(({ label }) => typeof label === "string" && label.length > MAX_LINE_LETTERS)
+        ? "list long"
+        : "list",
       role: "grid",
-      "aria-label": title,
+      "aria-label": name,
       "data-grid": id,
       "data-rows": rows.length,
       "data-columns": 1,
     },
-    rows.map(({ label, ariaLabel, cell, attributes, classes, click }, i) =>
+    rows.map(({ label, title, ariaLabel, cell, attributes, classes, click }, i) =>
       h(
         "div",
         { role: "row", class: `row ${classes ?? ""}`.trim(), onclick: click },
-        h("span", { role: "rowheader", class: "label", title: label, dir: "auto" }, label),
+        h(
+          "span",
+          {
+            role: "rowheader",
+            class: "label",
+            title: title ?? (typeof label === "string" ? label : null),
+            dir: "auto",
+          },
+          label,
+        ),
         h(
           "span",
           {

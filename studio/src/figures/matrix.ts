@@ -10,7 +10,15 @@ const LETTER_WIDTH = 7.6; // pixels, roughly
 const MAX_LABEL_LETTERS = 20;
 const AXIS_TITLE = 22; // pixels
 const SUM_WIDTH = 52;
-const SLOPE = 0.64; // sine of the column labels' angle, and nearly its cosine
+const SLOPE = 0.64; // sine of the column labels' angle
+const COLUMN_COSINE = 0.77; // and its cosine
+
+export interface ColumnBox {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
 
 export interface MatrixFigure {
   readonly id: string;
@@ -19,6 +27,7 @@ export interface MatrixFigure {
   readonly columnTitle: string;
   readonly rows: readonly string[];
   readonly columns: readonly string[];
+  readonly drawColumn?: (column: number, box: ColumnBox) => VNode; // instead of its label
   readonly values: readonly (readonly (number | null)[])[];
   readonly valueName: string;
   readonly rings?: ReadonlySet<string>;
@@ -73,7 +82,8 @@ function computeLayout({ rows, columns, sums, rowTitle, columnTitle }: MatrixFig
   const cell = cellWidth(columns.length);
   const left = AXIS_TITLE + labelWidth(rows) + 10;
   const top = AXIS_TITLE + labelWidth(columns) * SLOPE + 14;
-  const body = columns.length * cell + (sums ? SUM_WIDTH : labelWidth(columns) * 0.2);
+  const labelEnds = columns.map((label, j) => (j + 0.45) * cell + labelWidth([label]) * COLUMN_COSINE);
+  const body = Math.max(columns.length * cell + (sums ? SUM_WIDTH : 0), ...labelEnds);
   const width = left + Math.max(columnTitle.length * LETTER_WIDTH, body) + 8;
   const height = top + Math.max(rowTitle.length * LETTER_WIDTH, rows.length * ROW_HEIGHT) + 6; // room for the rotated title
   return { left, top, cell, width, height };
@@ -127,7 +137,14 @@ function header(figure: MatrixFigure, layout: Layout): VNode {
         "g",
         { role: "columnheader", class: "column", "data-col": j, "aria-colindex": j + 2 },
         h("title", {}, label),
-        h("text", { transform: rotated(j) }, clip(label)),
+        figure.drawColumn !== undefined
+          ? figure.drawColumn(j, {
+              x: left + j * cell + 2,
+              y: top - cell - 2,
+              width: cell - 4,
+              height: cell - 4,
+            })
+          : h("text", { transform: rotated(j) }, clip(label)),
       ),
     ),
     figure.sums && h("g", { role: "columnheader" }, h("text", sums, "sum")),

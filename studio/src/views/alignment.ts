@@ -8,6 +8,7 @@ import { dataTable } from "../figures/table";
 import { weightTable, type WeightTable } from "../fold";
 import { FIGURES } from "../link";
 import { siteNouns } from "../nouns";
+import { drawnRegion } from "../regions";
 import { positionAt, tickAt } from "../timeline";
 import type { SiteRecord } from "../trace";
 import { findSite, validHead, type Ui } from "../ui";
@@ -91,6 +92,7 @@ function makeFigure(ui: Ui, record: SiteRecord, table: WeightTable): MatrixFigur
   const { step, stage } = positionAt(ui.timeline, ui.state.tick);
   const isTarget = record.query_side === "target";
   const nouns = siteNouns(ui.trace, record);
+  const { image } = ui.trace.source;
   const edited = table.rows.flatMap((row, i) =>
     isTarget && row.positions.some((t) => isEdited(ui.trace, record, t)) ? [i] : [],
   );
@@ -101,6 +103,9 @@ function makeFigure(ui: Ui, record: SiteRecord, table: WeightTable): MatrixFigur
     columnTitle: record.key_side === "source" ? nouns.key[0] : `earlier ${nouns.key[0]}`,
     rows: table.rows.map((row) => row.label),
     columns: table.columns.map((column) => column.label),
+    ...(image != null && record.key_side === "source"
+      ? { drawColumn: (column, box) => drawnRegion(image, table.columns[column]!.positions[0]!, box) }
+      : {}),
     values: table.values,
     valueName: "weight",
     rings: table.gold,

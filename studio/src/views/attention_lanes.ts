@@ -1,10 +1,10 @@
 /** The first three lanes of the Walk: scores, weights, context. */
-import { queryMeaning } from "../check";
+import { queryMeaning } from "../settings";
 import type { StepDetail } from "../detail";
 import { h, type Children } from "../dom";
 import { bar, list, type Row } from "../figures/list";
 import { barStrip, maxAbs, vector } from "../figures/vector";
-import { formatCount, formatDifference, formatNumber, quote, tokenText } from "../format";
+import { formatCount, formatDifference, formatNumber, tokenText } from "../format";
 import {
   contextNumbers,
   contextRule,
@@ -15,6 +15,7 @@ import {
   weightRule,
 } from "../formulas";
 import { inputNoun, taskWords } from "../nouns";
+import { positionLabel, positionName } from "../regions";
 import type { Ui } from "../ui";
 import { badge } from "./badge";
 
@@ -37,7 +38,7 @@ function makeRows(
   make: (i: number) => Pick<Row, "ariaLabel" | "cell" | "attributes">,
 ): Row[] {
   return detail.keySide.tokens.map((_, i) => ({
-    label: tokenText(detail.keySide, i),
+    label: positionLabel(detail.keySide, i),
     classes: [i === detail.position && "chosen", !detail.allowed[i] && "masked"].filter(Boolean).join(" "),
     click: () => ui.setState({ position: i }),
     ...make(i),
@@ -85,7 +86,7 @@ export function scoreLane(ui: Ui, detail: StepDetail): Lane {
         vector({
           id: `k${position}`,
           symbol: "k",
-          meaning: `key of ${quote(word)}`,
+          meaning: `key of ${positionName(keySide, position)}`,
           values: keys[position]!,
         }),
       detail.recomputed.errors.scores !== null && badge(detail.recomputed.errors.scores, ""),

@@ -10,6 +10,8 @@ export function badge(error: number | null, fallback: string): VNode {
     "p",
     { class: good ? "badge good" : "badge bad", "data-v": String(error) },
     h("span", { class: "sign", "aria-hidden": "true" }, good ? "✓" : "✗"),
-    ` recomputed, ${good ? "" : "does not agree: "}largest difference ${formatDifference(error)}`,
+    good
+      ? ` recomputed: the same to ${formatDifference(error)}`
+      : ` recomputed, does not agree: largest difference ${formatDifference(error)}`,
   );
 }

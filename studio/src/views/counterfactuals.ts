@@ -4,14 +4,16 @@ import { canvasMatrix } from "../figures/canvas";
 import { bar, list, type Row } from "../figures/list";
 import { MAX_CELLS, matrix, type MatrixFigure } from "../figures/matrix";
 import { cellKey } from "../fold";
-import { formatNumber, formatPercent, quote, tokenText, withoutMarker } from "../format";
+import { capitalize, formatNumber, formatPercent, quote, tokenText, withoutMarker } from "../format";
+import { imageGrid } from "../figures/image_grid";
 import type { Op } from "../link";
 import { inputNoun, taskWords } from "../nouns";
+import { positionName, thumbnail } from "../regions";
 import { positionAt, tickAt } from "../timeline";
 import type { Candidate, Counterfactual } from "../trace";
 import type { Ui } from "../ui";
 import { matrixTable } from "./alignment";
-import { toggleButton } from "./selects";
+import { stepButtons, toggleButton } from "./selects";
 
 const OPS: readonly (readonly [Op, string])[] = [
   ["onehot", "all weight on it"],
@@ -27,7 +29,7 @@ export function counterfactuals(ui: Ui): Children {
     return h(
       "p",
       { class: "note" },
-      "This trace has no counterfactuals. Record it with ",
+      "This trace has no counterfactuals, which are computed for short texts only. Record it with ",
       h("code", {}, "heedful trace --what-if"),
       ".",
     );
@@ -41,7 +43,13 @@ export function counterfactuals(ui: Ui): Children {
   const figure = makeFigure(ui, byCell, step, position);
   const large = figure.rows.length * figure.columns.length > MAX_CELLS;
   const { output } = taskWords(trace);
-  const prefix = trace.steps.length > 1 ? "Earlier output words stay the same. " : "";
+  const { image } = trace.source;
+  const change =
+    output === "item"
+      ? "the change of the item's probability by the edit"
+      : "the total variation distance between the output distributions with and without the edit (0: no change; 1: everything changes)";
+  const subject = output === "item" ? "a recommendation" : trace.steps.length > 1 ? "a step" : "the model";
+  const prefix = trace.steps.length > 1 && output !== "item" ? "Earlier words stay the same. " : "";
   return [
     h(
       "div",
@@ -53,28 +61,42 @@ export function counterfactuals(ui: Ui): Children {
           toggleButton(`op-${op}`, label, state.op === op, null, () => ui.setState({ op })),
         ),
       ),
-      toggleButton("numbers", "numbers", state.numbers, "N", (numbers) => ui.setState({ numbers })),
+      image == null &&
+        toggleButton("numbers", "numbers", state.numbers, "N", (numbers) => ui.setState({ numbers })),
       toggleButton("table", "table", state.table, "T", (on) => ui.setState({ table: on })),
     ),
     h(
       "h2",
       {},
       state.op === "onehot"
-        ? `What if a step attended to one ${inputNoun(trace)[0]} only?`
-        : `What if a step did not attend to one ${inputNoun(trace)[0]}?`,
+        ? `What if ${subject} attended to one ${inputNoun(trace)[0]} only?`
+        : `What if ${subject} did not attend to one ${inputNoun(trace)[0]}?`,
     ),
     h(
       "p",
       { class: "legend" },
-      `Each number is the total variation distance between the output distributions with and without the edit (0: no change; 1: everything changes). ${prefix}Choose a cell to see the most likely ${output}s.`,
+      `${image == null ? "Each number" : "The brightness of a region"} is ${change}. ${prefix}Choose a ${image == null ? "cell" : "region"} to see the ${output === "item" ? "probabilities" : `most likely ${output}s`}.`,
     ),
+    image != null && stepButtons(ui, step, "Words of the caption", { cell: null }),
     h(
       "div",
       { class: "split" },
-      large ? canvasMatrix(ui, figure) : h("div", { class: "scroll", tabindex: -1 }, matrix(ui, figure)),
+      image != null
+        ? imageGrid(ui, {
+            id: "what-if",
+            title: "The image, bright where the edit changes most",
+            image,
+            values: figure.values[step]!.map((change) => change ?? 0),
+            valueName: "change",
+            chosen: position,
+            pick: (region) => figure.pick(step, region),
+          })
+        : large
+          ? canvasMatrix(ui, figure)
+          : h("div", { class: "scroll", tabindex: -1 }, matrix(ui, figure)),
       comparison(ui, byCell.get(cellKey(step, position)), step, position),
     ),
-    (large || state.table) && matrixTable(figure),
+    ((large && image == null) || state.table) && matrixTable(figure),
   ];
 }
 
@@ -122,27 +144,44 @@ function comparison(ui: Ui, edited: Counterfactual | undefined, step: number, po
   const { trace, state } = ui;
   const { output } = taskWords(trace);
   const word = quote(tokenText(trace.target, step));
-  const input = quote(tokenText(trace.source, position));
+  const input = positionName(trace.source, position);
   if (edited === undefined)
-    return h("section", { class: "side-panel" }, h("p", { class: "note" }, `${input} is masked.`));
-  const original = trace.steps[step]!.top.slice(0, edited.top.length);
+    return h(
+      "section",
+      { class: "side-panel" },
+      h("p", { class: "note" }, `${capitalize(input)} is masked.`),
+    );
+  const original = originalCandidates(ui, step, edited.top.length);
   const [before, after] = [original[0], edited.top[0]];
   const changes = before !== undefined && after !== undefined && before.text !== after.text;
   const condition = state.op === "onehot" ? `With all weight on ${input}` : `Without weight on ${input}`;
-  const outcome = changes
-    ? `the most likely ${output} would be ${quote(withoutMarker(after))} instead of ${quote(withoutMarker(before))}.`
-    : `the most likely ${output} would still be ${quote(withoutMarker(after ?? before!))}.`;
+  const percent = (candidate: Candidate): string => formatPercent(Math.exp(candidate.logp));
+  const outcome =
+    output === "item"
+      ? `the probability of ${word} would be ${percent(after!)} instead of ${percent(before!)}.`
+      : changes
+        ? `the most likely ${output} would be ${quote(withoutMarker(after))} instead of ${quote(withoutMarker(before))}.`
+        : `the most likely ${output} would still be ${quote(withoutMarker(after ?? before!))}.`;
   return h(
     "section",
     { class: "side-panel", "aria-live": "polite", "aria-labelledby": "comparison-title" },
-    h("h3", { id: "comparison-title" }, output === "label" ? `Label ${word}` : `Step ${step + 1}, ${word}`),
-    h("p", { class: changes ? "outcome changed" : "outcome" }, `${condition}, ${outcome}`),
+    h(
+      "h3",
+      { id: "comparison-title" },
+      output === "label" ? `Label ${word}` : `${output === "item" ? "Item" : "Step"} ${step + 1}, ${word}`,
+    ),
+    h(
+      "div",
+      { class: "region-outcome" },
+      trace.source.image != null && thumbnail(trace.source.image, position, "large"),
+      h("p", { class: changes ? "outcome changed" : "outcome" }, `${condition}, ${outcome}`),
+    ),
     h(
       "p",
       { class: "tvd" },
-      "Total variation distance: ",
+      output === "item" ? "Change of the probability: " : "Total variation distance: ",
       h("b", { "data-v": String(edited.tvd), id: "tvd" }, formatNumber(edited.tvd)),
-      ` (${formatPercent(edited.tvd)} of the probability moves)`,
+      output === "item" ? null : ` (${formatPercent(edited.tvd)} of the probability moves)`,
     ),
     h(
       "div",
@@ -161,6 +200,12 @@ function comparison(ui: Ui, edited: Counterfactual | undefined, step: number, po
       ),
     ),
   );
+}
+
+/** The most likely outputs of a step; a recommender's outputs are independent, so it is the item itself. */
+function originalCandidates({ trace }: Ui, step: number, count: number): readonly Candidate[] {
+  const { top, logp } = trace.steps[step]!;
+  return top.length > 0 ? top.slice(0, count) : [{ text: trace.target.tokens[step]!.text, logp }];
 }
 
 /** Candidates with their probabilities; those that are not among the others are marked. */

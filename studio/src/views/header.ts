@@ -1,4 +1,4 @@
-/** The header: input and output, the model, and whether the recomputed numbers agree. */
+/** Header and footer of the page: input, output and model; whether the recomputed numbers agree. */
 import { TOLERANCE, isWithinTolerance, largestError, type Errors } from "../check";
 import { h, type Children, type VNode } from "../dom";
 import { formatCount, formatDifference } from "../format";
@@ -6,10 +6,11 @@ import { taskWords } from "../nouns";
 import type { Checks, Trace } from "../trace";
 import type { Ui } from "../ui";
 
-const MAX_UNSCROLLED_LETTERS = 300; // a longer text scrolls, so it must be reachable by Tab
+const MAX_LETTERS = 300; // of a text that is shown as a whole; a longer one can be unfolded
 
 export function header(ui: Ui): VNode {
   const { trace } = ui;
+  const largest = ui.errors === null ? null : largestError(ui.errors);
   return h(
     "header",
     { class: "top" },
@@ -17,8 +18,9 @@ export function header(ui: Ui): VNode {
     h(
       "dl",
       { class: "texts" },
-      text("Input", trace.source.text),
-      text("Output", trace.target.text),
+      trace.model.task === "read"
+        ? text("Text", trace.source.text)
+        : [text("Input", trace.source.text), text("Output", trace.target.text)],
       trace.target.reference != null && text("Reference", trace.target.reference),
     ),
     h("p", { class: "facts" }, facts(trace).join(" · ")),
@@ -29,13 +31,51 @@ export function header(ui: Ui): VNode {
       { class: "caveat" },
       `Weights show where the model attended. They do not explain why ${taskWords(trace).caveat}.`,
     ),
-    h("div", { class: "proof" }, recomputed(trace, ui.errors), trace.checks && checks(trace.checks)),
+    largest !== null &&
+      !isWithinTolerance(largest) &&
+      h(
+        "p",
+        { class: "badge bad", id: "warning" },
+        "✗ Numbers of this file do not agree with each other; see the end of the page.",
+      ),
   );
 }
 
+/** Whether the numbers of the page can be trusted, for those who want to know. */
+export function footer(ui: Ui): VNode {
+  const { trace } = ui;
+  return h("footer", { class: "proof" }, recomputed(trace, ui.errors), trace.checks && checks(trace.checks));
+}
+
 function text(name: string, value: string): Children {
-  const tabindex = value.length > MAX_UNSCROLLED_LETTERS ? 0 : null;
-  return [h("dt", {}, name), h("dd", { dir: "auto", tabindex }, value)];
+  return [
+    h("dt", {}, name),
+    h("dd", { dir: "auto" }, value.length > MAX_LETTERS ? foldedText(value) : value),
+  ];
+}
+
+/** The beginning of a long text, and the rest on demand. */
+function foldedText(value: string): VNode {
+  const start = Array.from(value)
+    .slice(0, MAX_LETTERS)
+    .join("")
+    .replace(/\s+\S*$/u, "");
+  return h(
+    "details",
+    { class: "folded" },
+    h(
+      "summary",
+      {},
+      h("span", { class: "start" }, `${start} … `),
+      h(
+        "span",
+        { class: "toggle-text" },
+        h("span", { class: "when-closed" }, "more"),
+        h("span", { class: "when-open" }, "less"),
+      ),
+    ),
+    h("div", { class: "rest" }, value),
+  );
 }
 
 function facts(trace: Trace): string[] {
@@ -44,7 +84,8 @@ function facts(trace: Trace): string[] {
     greedy: taskWords(trace).output === "label" ? "the most likely label" : "greedy decoding",
     beam: beam === undefined ? "beam search" : `beam search, beam size ${beam}`,
     sample: "sampling",
-    forced: "forced decoding: the output was given",
+    forced:
+      trace.model.task === "read" ? "reads the text word by word" : "forced decoding: the output was given",
     ranking: "items ranked by score",
   };
   const { parameters } = trace.model;
@@ -69,29 +110,34 @@ function editText(edit: Trace["edits"][number]): string {
 
 function recomputed(trace: Trace, errors: Errors | null): VNode {
   const status = (name: string, ...content: Children[]): VNode =>
-    h("div", { class: `badge ${name}`, id: "recomputed", "data-state": name, role: "status" }, content);
+    h("div", { class: name, id: "recomputed", "data-state": name, role: "status" }, content);
   if (trace.sites.length === 0) return status("plain", "No attention: there are no weights to recompute.");
   if (errors === null) return status("busy", "Recomputing …");
   const largest = largestError(errors);
   if (largest === null) return status("plain", "This trace has nothing to recompute.");
-  const parts = [
-    errors.scores !== null && `scores ${formatDifference(errors.scores)}`,
-    errors.weights !== null && `weights from scores ${formatDifference(errors.weights)}`,
-    errors.context !== null && `contexts from weights ${formatDifference(errors.context)}`,
-    errors.rowSum !== null && `sums of weights ${formatDifference(errors.rowSum)}`,
-  ].filter((part) => part !== false);
+  const kinds = [
+    ["score", "from their terms", errors.scores],
+    ["weight", "from the scores", errors.weights],
+    ["context", "from the weights", errors.context],
+    ["sum of weights", "", errors.rowSum],
+  ] as const;
+  const parts = kinds.filter(([, , error]) => error !== null);
+  const names = parts.map(([name]) => name);
+  const all = names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0]!;
   const good = isWithinTolerance(largest);
   return status(
     good ? "good" : "bad",
-    h("span", { class: "sign", "aria-hidden": "true" }, good ? "✓" : "✗"),
+    h("span", { class: "sign", "aria-hidden": "true" }, good ? "✓ " : "✗ "),
+    good
+      ? `Every ${all} on this page was recomputed here from the recorded numbers and matches. `
+      : `This page recomputed every ${all}, and does not agree with the file. `,
     h(
-      "b",
-      { "data-v": String(largest) },
-      good
-        ? " Checked: this page computed the model's numbers again and got the same."
-        : " This page computed the model's numbers again and does not agree with the file.",
+      "span",
+      { class: "parts" },
+      "Largest difference ",
+      h("b", { "data-v": String(largest) }, formatDifference(largest)),
+      `: ${parts.map(([name, from, error]) => `${name}s${from === "" ? "" : ` ${from}`} ${formatDifference(error!)}`.replace("sum of weightss", "sums of weights")).join(", ")}.`,
     ),
-    h("span", { class: "parts" }, ` Largest difference ${formatDifference(largest)}: ${parts.join(", ")}.`),
   );
 }
 

@@ -2,11 +2,12 @@
 import { argmax, type StepDetail } from "../detail";
 import { formatNumber, formatPercent, quote, tokenText } from "../format";
 import { inputNoun, taskWords } from "../nouns";
+import { positionName } from "../regions";
 import type { Ui } from "../ui";
 
 export function narrateStage(ui: Ui, detail: StepDetail): string {
   const { weights, scores, step, keySide, stage, inside } = detail;
-  const word = (i: number): string => quote(tokenText(keySide, i));
+  const word = (i: number): string => positionName(keySide, i);
   const top = argmax(weights);
   const [key, keys] =
     detail.record.key_side === "target" ? ["output position", "output positions"] : inputNoun(ui.trace);
@@ -40,6 +41,8 @@ export function narrateOutput(ui: Ui, step: number): string {
     stepRecord.rank == null || stepRecord.rank === 0
       ? `the most likely ${output}`
       : `number ${stepRecord.rank + 1} by probability`;
+  if (ui.trace.model.task === "read")
+    return `${word} comes next in the text: ${rank}, with a probability of ${probability} (${formatNumber(-stepRecord.logp / Math.LN2, 1)} bits).`;
   const verb = stepRecord.forced ? "was forced" : output === "label" ? "is the prediction" : "is generated";
   return `${word} ${verb}: ${rank}, with a probability of ${probability}.`;
 }

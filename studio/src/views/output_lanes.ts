@@ -1,21 +1,24 @@
 /** The last two lanes of the Walk: from the context to the features, and the output. */
-import { section } from "../check";
+import { section } from "../settings";
 import type { StepDetail } from "../detail";
 import { h, type Children } from "../dom";
 import { bar, list, type Row } from "../figures/list";
 import { vector } from "../figures/vector";
-import { capitalize, formatNumber, formatPercent, tokenText, withoutMarker } from "../format";
+import { capitalize, formatCount, formatNumber, formatPercent, tokenText, withoutMarker } from "../format";
 import { taskWords } from "../nouns";
 import {
+  featureNumbers,
   featureRules,
   itemNumbers,
   itemProbability,
   itemRule,
+  logitNumbers,
   scoreOf,
   wordNumbers,
   wordRule,
   type ReadOut,
 } from "../read_out";
+import { featureTerms, logSumAt, logitTerms } from "../terms";
 import type { Ui } from "../ui";
 import { NEEDS_DETAIL, value, type Lane } from "./attention_lanes";
 
@@ -38,6 +41,10 @@ const DEFAULT_READ_OUT: ReadOut = {
 
 function readOutSettings({ trace }: Ui, { record }: StepDetail): ReadOut {
   const { task } = trace.model;
+  if (task === "read") {
+    const { kind, norm } = section(trace, "language_model") as { kind?: string; norm?: string };
+    return { ...DEFAULT_READ_OUT, kind: kind ?? "lstmn", norm: norm ?? "pre" };
+  }
   if (task === "recommend" || task === "classify") {
     const { form } = section(trace, "classifier") as { form?: string };
     return { ...DEFAULT_READ_OUT, kind: task, readOut: form === "zhou" ? "tanh" : "linear" };
@@ -71,14 +78,11 @@ function itemScoreLane(ui: Ui, detail: StepDetail): Lane {
   const { query, context, stepRecord } = detail;
   const { rules, meaning } = featureRules(readOutSettings(ui, detail));
   const complete = query !== null && context !== null && query.length === context.length;
-  const product = complete
-    ? Array.from(query).reduce((sum, element, i) => sum + element * context[i]!, 0)
-    : 0;
   return {
     title: "Compare",
     summary: taskWords(ui.trace).combine,
     rules: [rules, h("p", { class: "letters" }, meaning)],
-    numbers: complete && itemNumbers(product, scoreOf(stepRecord.logp)),
+    numbers: complete && itemNumbers(query, context, scoreOf(stepRecord.logp)),
     body: complete
       ? h(
           "div",
@@ -116,19 +120,49 @@ function combineLane(ui: Ui, detail: StepDetail): Lane {
     title: "Combine",
     summary: taskWords(trace).combine,
     rules: readOut.kind !== "" && [rules, h("p", { class: "letters" }, meaning)],
-    numbers:
+    numbers: [
+      largestFeature(ui, detail, readOut),
       !sameContext &&
-      h(
-        "p",
-        { class: "letters" },
-        severalSites
-          ? "c is the context of the last layer, all heads projected together; the other lanes may show another site."
-          : "c: the contexts of all heads, projected together.",
-      ),
+        h(
+          "p",
+          { class: "letters" },
+          severalSites
+            ? "c is the context of the last layer, all heads projected together; the other lanes may show another site."
+            : "c: the contexts of all heads, projected together.",
+        ),
+    ],
     body:
       parts.length === 0 ? h("p", { class: "note" }, NEEDS_DETAIL) : h("div", { class: "vectors" }, vectors),
     footer: copyGate !== undefined && copyNote(Number(arrays.get(copyGate).data[detail.step])),
   };
+}
+
+/** The numbers of the feature with the largest term of the logit. */
+function largestFeature({ trace, arrays }: Ui, detail: StepDetail, readOut: ReadOut): Children {
+  const logit = logitTerms(trace, arrays, detail.step);
+  if (logit === null) return null;
+  const { index, feature } = logit.terms[0]!;
+  const row = (name: string): ArrayLike<number> | null => {
+    const tensor = trace.intermediates[name];
+    return tensor === undefined ? null : arrays.row(tensor, detail.step);
+  };
+  const ownContext = trace.model.task === "classify" && detail.record.heads === 1 ? detail.context : null;
+  return [
+    featureNumbers({
+      unit: index,
+      value: feature,
+      readOut,
+      sizes: { state: row("state")?.length ?? 0, context: row("context")?.length ?? 0 },
+      terms: featureTerms(arrays, detail.step),
+      residual: row("residual"),
+      context: row("context") ?? ownContext,
+    }),
+    h(
+      "p",
+      { class: "letters" },
+      `Of all ${formatCount(logit.width)} features, number ${index + 1} counts most here.`,
+    ),
+  ];
 }
 
 function copyNote(gate: number): Children {
@@ -169,6 +203,12 @@ function itemLane(ui: Ui, step: number): Lane {
   };
 }
 
+const hiddenText = (text: string): Children => h("span", { class: "visually-hidden" }, `${text} `);
+const logitCell = (logit: number): Children => [
+  hiddenText("logit"),
+  h("span", { class: "logit", "data-v": String(logit) }, formatNumber(logit, 2)),
+];
+
 function candidateLane(ui: Ui, step: number): Lane {
   const { output, choose } = taskWords(ui.trace);
   const stepRecord = ui.trace.steps[step]!;
@@ -181,26 +221,50 @@ function candidateLane(ui: Ui, step: number): Lane {
     ...mostLikely,
     ...(missing ? [{ id: token.id ?? null, text: token.text, logp: stepRecord.logp }] : []),
   ];
+  const logSum = logSumAt(ui.arrays, step);
   const rows = candidates.map((candidate, i): Row => {
     const p = Math.exp(candidate.logp);
     return {
       label: withoutMarker(candidate),
-      ariaLabel: `probability ${formatNumber(p)}${isOutput(candidate) ? ", generated" : ""}`,
+      ariaLabel:
+        logSum === null ? `probability ${formatNumber(p)}${isOutput(candidate) ? ", generated" : ""}` : null,
       classes: isOutput(candidate) ? "chosen" : "",
-      cell: [bar(p, 1), value(p)],
+      cell: [
+        logSum !== null && logitCell(candidate.logp + logSum),
+        bar(p, 1),
+        logSum !== null && hiddenText("probability"),
+        value(p),
+      ],
       attributes: { "data-id": `p${i}`, "data-from": "features", "data-logp": String(candidate.logp) },
     };
   });
+  const logit = logitTerms(ui.trace, ui.arrays, step);
   const rest = Math.max(0, 1 - candidates.reduce((sum, candidate) => sum + Math.exp(candidate.logp), 0));
   return {
     title: capitalize(output),
     summary: choose,
-    rules: [wordRule(), h("p", { class: "letters" }, `O, with one row per ${output}, and b are learned.`)],
-    numbers: stepRecord.top.length > 0 && wordNumbers(tokenText(ui.trace.target, step), stepRecord.logp),
+    rules: [
+      wordRule(),
+      h("p", { class: "letters" }, `z: logits. O, with one row per ${output}, and b are learned.`),
+    ],
+    numbers:
+      logit !== null
+        ? logitNumbers(tokenText(ui.trace.target, step), stepRecord.logp, logit)
+        : stepRecord.top.length > 0 && wordNumbers(tokenText(ui.trace.target, step), stepRecord.logp),
     body:
       rows.length === 0
         ? h("p", { class: "note" }, `This trace does not have the most likely ${output}s.`)
-        : list(ui, "words", `Most likely ${output}s`, rows),
+        : [
+            logSum !== null &&
+              h(
+                "p",
+                { class: "columns", "aria-hidden": "true" },
+                h("span", {}, output),
+                h("span", {}, "logit"),
+                h("span", {}, "probability"),
+              ),
+            list(ui, "words", `Most likely ${output}s`, rows),
+          ],
     footer: rows.length > 0 && [
       h("p", { class: "sum" }, `all other ${output}s together ${formatNumber(rest)}`),
       stepRecord.entropy != null &&
@@ -209,7 +273,9 @@ function candidateLane(ui: Ui, step: number): Lane {
           { class: "letters" },
           `Perplexity of this distribution: ${formatNumber(Math.exp(stepRecord.entropy), 1)}.`,
         ),
-      stepRecord.forced && h("p", { class: "badge plain" }, `This ${output} was forced, not chosen.`),
+      stepRecord.forced &&
+        ui.trace.model.task !== "read" &&
+        h("p", { class: "badge plain" }, `This ${output} was forced, not chosen.`),
     ],
   };
 }

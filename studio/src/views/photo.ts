@@ -1,16 +1,15 @@
 /** Photo: the image, bright where each word attends, and the words that attend to a region. */
-import { h, type Children, type VNode } from "../dom";
+import { h, type Children } from "../dom";
+import { imageGrid } from "../figures/image_grid";
 import { bar, list } from "../figures/list";
 import { dataTable } from "../figures/table";
 import { argmax } from "../detail";
 import { formatNumber, formatPercent, quote, tokenText } from "../format";
+import { regionLabel } from "../regions";
 import { positionAt, tickAt } from "../timeline";
 import type { SourceImage } from "../trace";
 import { findSite, stepWeights, type Ui } from "../ui";
 import { headSelect, siteSelect, stepButtons, toggleButton } from "./selects";
-
-const IMAGE_WIDTH = 560; // pixels
-const MAX_SHADE = 0.8; // of regions without weight
 
 export function photo(ui: Ui): Children {
   const { trace, state } = ui;
@@ -50,15 +49,20 @@ export function photo(ui: Ui): Children {
     h(
       "div",
       { class: "split" },
-      imageGrid(ui, image, weights[step]!, chosen),
+      imageGrid(ui, {
+        id: "photo",
+        title: "The image, bright where the word attends",
+        image,
+        values: weights[step]!,
+        valueName: "weight",
+        chosen,
+        pick: (position) => ui.setState({ position }),
+      }),
       h("div", { class: "side-panel" }, wordsOfRegion(ui, image, weights, chosen)),
     ),
     state.table && regionTable(ui, image, weights),
   ];
 }
-
-const regionLabel = ({ grid }: SourceImage, region: number): string =>
-  `row ${Math.floor(region / grid[1]) + 1}, column ${(region % grid[1]) + 1}`;
 
 function summary(
   ui: Ui,
@@ -75,63 +79,6 @@ function summary(
       ? ""
       : ` The selected region (${regionLabel(image, chosen)}) has ${formatPercent(row[chosen]!)}.`;
   return `For ${word} the largest weight is that of ${regionLabel(image, best)}: ${formatPercent(row[best]!)}. The grid is the model's, ${image.grid[0]} by ${image.grid[1]}, without smoothing.${selected}`;
-}
-
-function imageGrid(ui: Ui, image: SourceImage, weights: readonly number[], chosen: number): VNode {
-  const [rows, columns] = image.grid;
-  const [width, height] = [IMAGE_WIDTH, (IMAGE_WIDTH * image.height) / image.width];
-  const [cellWidth, cellHeight] = [width / columns, height / rows];
-  const largest = Math.max(...weights) || 1;
-  const [row, column] = ui.focused("photo");
-  ui.onPick("photo", (r, c) => ui.setState({ position: r * columns + c }));
-  const cell = (r: number, c: number): VNode => {
-    const region = r * columns + c;
-    const weight = weights[region]!;
-    const box = { x: c * cellWidth, y: r * cellHeight, width: cellWidth, height: cellHeight };
-    return h(
-      "g",
-      {
-        role: "gridcell",
-        class: "region",
-        tabindex: r === row && c === column ? 0 : -1,
-        "data-r": r,
-        "data-c": c,
-        "data-v": String(weight),
-        "aria-selected": String(region === chosen),
-        "aria-label": `${regionLabel(image, region)}: weight ${formatNumber(weight)}`,
-      },
-      h("rect", { class: "shadow", ...box, "fill-opacity": (MAX_SHADE * (1 - weight / largest)).toFixed(4) }),
-      h("rect", { class: "focus", ...box }),
-    );
-  };
-  return h(
-    "svg",
-    {
-      class: "photo-grid",
-      viewBox: `0 0 ${width} ${height}`,
-      width,
-      height,
-      role: "grid",
-      "aria-label": "The image, bright where the word attends",
-      "data-grid": "photo",
-      "data-rows": rows,
-      "data-columns": columns,
-    },
-    h("image", {
-      href: image.data_uri,
-      width,
-      height,
-      preserveAspectRatio: "none",
-      "aria-hidden": "true",
-    }),
-    Array.from({ length: rows }, (_, r) =>
-      h(
-        "g",
-        { role: "row" },
-        Array.from({ length: columns }, (_, c) => cell(r, c)),
-      ),
-    ),
-  );
 }
 
 /** The words that attend to a region, largest weight first. */

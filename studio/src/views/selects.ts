@@ -1,6 +1,7 @@
 /** Small controls that several views share. */
 import { h, type Children, type VNode } from "../dom";
 import { tokenText } from "../format";
+import type { State } from "../link";
 import { tickAt } from "../timeline";
 import type { SiteRecord } from "../trace";
 import { validHead, type Ui } from "../ui";
@@ -47,7 +48,7 @@ export function toggleButton(
 }
 
 /** One button per output token. */
-export function stepButtons(ui: Ui, step: number, title: string): VNode {
+export function stepButtons(ui: Ui, step: number, title: string, change: Partial<State> = {}): VNode {
   return h(
     "div",
     { class: "step-buttons", role: "group", "aria-label": title },
@@ -59,7 +60,7 @@ export function stepButtons(ui: Ui, step: number, title: string): VNode {
           "aria-pressed": String(i === step),
           "data-step": i,
           dir: "auto",
-          onclick: () => ui.setState({ tick: tickAt(ui.timeline, i, 1) }),
+          onclick: () => ui.setState({ ...change, tick: tickAt(ui.timeline, i, 1) }),
         },
         tokenText(ui.trace.target, i),
       ),

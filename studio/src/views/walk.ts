@@ -19,7 +19,9 @@ export function walk(ui: Ui): Children {
   const heading = h(
     "h2",
     { class: "word-heading" },
-    `${capitalize(taskWords(ui.trace).output)} ${step + 1} of ${ui.timeline.steps}: `,
+    ui.timeline.steps === 1
+      ? `${capitalize(taskWords(ui.trace).output)}: `
+      : `${capitalize(taskWords(ui.trace).output)} ${step + 1} of ${ui.timeline.steps}: `,
     h("span", { class: "written", dir: "auto" }, quote(word)),
   );
   if (record === null) {
@@ -59,8 +61,10 @@ export function walk(ui: Ui): Children {
     h("div", { class: "word-line" }, heading, narration(narrateStage(ui, detail))),
     h(
       "div",
-      { class: ui.playing ? "lanes playing" : "lanes" },
-      lanes.map((lane, i) => laneSection(ui, lane, i, stage)),
+      {
+        class: `lanes${ui.playing ? " playing" : ""}`,
+      },
+      lanes.map((lane, i) => laneSection(ui, lane, i, stage, narrateStage(ui, { ...detail, stage: i }))),
     ),
     ui.state.table && stepTables(ui, detail),
   ];
@@ -74,6 +78,7 @@ function laneSection(
   { title, summary, rules, numbers, body, footer }: Lane,
   index: number,
   stage: number,
+  brief = "", // shown where the lane is folded
 ): VNode {
   const when = index < stage ? "done" : index === stage ? "current" : "ahead";
   const tick = tickAt(ui.timeline, positionAt(ui.timeline, ui.state.tick).step, index);
@@ -94,6 +99,7 @@ function laneSection(
         ` ${title}`,
       ),
     ),
+    h("p", { class: "brief" }, brief),
     h("p", { class: "summary" }, summary),
     h("div", { class: "rule" }, rules),
     h("div", { class: "rule-numbers later" }, numbers),
