@@ -16,7 +16,6 @@ from heedful.errors import DataError, DecodingTimeoutError
 if TYPE_CHECKING:
     from heedful.config import DecodingOptions
     from heedful.data.images.files import ImageSource
-    from heedful.decoding import Hypothesis
     from heedful.tasks.caption.assets import LoadedCaptioner
 
 CHUNK = 64  # images opened at once: memory stays bounded
@@ -98,9 +97,11 @@ def _print_captions(
     from heedful.cli.progress import lines_progress
     from heedful.decoding import StopCondition
     from heedful.parallel import available_cpus
-    from heedful.tasks.caption.predict import load_backbone, open_pixels, search_images
+    from heedful.tasks.caption.predict import caption_records, load_backbone, open_pixels
+    from heedful.tasks.generation_result import UnlikeNotes
 
     backbone, failures, stop = load_backbone(loaded), 0, StopCondition(max_seconds)
+    notes = UnlikeNotes("images")
     with lines_progress(len(sources)) as on_progress:
         for first in range(0, len(sources), CHUNK):
             opened = []
@@ -112,32 +113,27 @@ def _print_captions(
                     print(f"error: {error}", file=sys.stderr)
             images = [image for _, image in opened]
             try:
-                results = search_images(
-                    loaded.model, backbone, images, options, threads=threads or available_cpus(), stop=stop
+                names = [str(getattr(source, "path", source.name)) for source, _ in opened]
+                records = caption_records(
+                    loaded, backbone, names, images, options, threads or available_cpus(), stop, notes
                 )
             except DecodingTimeoutError as error:
                 print(f"error: --max-seconds: {error}", file=sys.stderr)
                 return failures + len(sources) - first
-            for (source, _), hypotheses in zip(opened, results, strict=True):
-                _print_caption(loaded, source, hypotheses, as_json, with_name=len(sources) > 1)
+            for record in records:
+                _print_caption(record, as_json, with_name=len(sources) > 1)
             sys.stdout.flush()
             on_progress(len(sources[first : first + CHUNK]))
+    notes.finish()
     return failures
 
 
-def _print_caption(
-    loaded: LoadedCaptioner, source: ImageSource, hypotheses: Sequence[Hypothesis], as_json: bool, with_name: bool
-) -> None:
-    name = str(getattr(source, "path", source.name))
-    texts = [loaded.assets.target.decode(h.tokens) for h in hypotheses]
+def _print_caption(record: dict[str, Any], as_json: bool, with_name: bool) -> None:
     if as_json:
-        outputs = [
-            {"text": text, "logp": h.logp, "score": h.score, "finished": h.finished}
-            for text, h in zip(texts, hypotheses, strict=True)
-        ]
-        print_json({"image": name, "outputs": outputs})
-    else:
-        print("\n".join(f"{name}\t{text}" if with_name else text for text in texts))
+        print_json(record)
+        return
+    texts = [output["text"] for output in record["outputs"]]
+    print("\n".join(f"{record['image']}\t{text}" if with_name else text for text in texts))
 
 
 def _draw(

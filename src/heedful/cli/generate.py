@@ -49,6 +49,7 @@ def make_command(task: str) -> Callable[..., None]:
         from heedful.cli.progress import lines_progress
         from heedful.decoding import StopCondition
         from heedful.tasks.bundled import find_models
+        from heedful.tasks.generation_result import UnlikeNotes
         from heedful.tasks.seq2seq.predict import generate_records, generate_texts, load_predictor
 
         warn_if_int8_is_slow(int8)
@@ -58,20 +59,25 @@ def make_command(task: str) -> Callable[..., None]:
         options = predictor.decoding.override(options)
         # with a time limit fewer lines at a time, so that those that are done are printed when it ends
         inputs = InputLines(files or [], options.batch_size if max_seconds is not None else CHUNK)
-        stop = StopCondition(max_seconds)
+        stop, notes = StopCondition(max_seconds), UnlikeNotes()
         with lines_progress(count_lines(files or [])) as on_progress, report_timeout(inputs):
             for lines in inputs:
                 first = inputs.count - len(lines) + 1
                 if json:
-                    records = generate_records(predictor, lines, options, on_progress, first, on_too_long.value, stop)
+                    records = generate_records(
+                        predictor, lines, options, on_progress, first, on_too_long.value, stop, notes
+                    )
                     for number, record in enumerate(records, first):
                         print_json(inputs.add_error(number, record))
                 else:
-                    texts = generate_texts(predictor, lines, options, on_progress, first, on_too_long.value, stop)
+                    texts = generate_texts(
+                        predictor, lines, options, on_progress, first, on_too_long.value, stop, notes
+                    )
                     for outputs in texts:
                         print("\n".join(outputs))
                 sys.stdout.flush()
                 inputs.done += len(lines)
+        notes.finish()
         inputs.exit_if_failed()
 
     return command

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,6 +26,11 @@ class Hypothesis:
     token_logp: tuple[float, ...]
     finished: bool
     attentions: Mapping[str, Float[Tensor, "query head key"]] = field(default_factory=dict)  # unpadded
+
+    @property
+    def confidence(self) -> float:
+        """The geometric mean of the probabilities of its tokens."""
+        return min(1.0, math.exp(self.logp / max(1, len(self.tokens))))
 
     @classmethod
     def from_steps(

@@ -13,6 +13,7 @@ from torch import nn
 from heedful.data.asset_files import asset_file, read_json
 from heedful.data.batch import Regions
 from heedful.data.images.backbone import Backbone
+from heedful.data.images.image_statistics import ImageStatistics
 from heedful.data.tokenizer import Tokenizer
 from heedful.errors import ModelError
 from heedful.models import Seq2Seq
@@ -46,11 +47,14 @@ class CaptionAssets(NamedTuple):
     backbone_info: BackboneInfo
     weights: Path | None = None
     network: nn.Module | None = None
+    statistics: ImageStatistics | None = None  # of the training images; None if the backbone was trained
 
     def save(self, folder: Path) -> None:
         """Write the files."""
         self.target.save(folder / TOKENIZER)
         (folder / BACKBONE).write_text(json.dumps(self.backbone_info._asdict()) + "\n", encoding="utf-8")
+        if self.statistics is not None:
+            self.statistics.save(folder)
         if self.weights is not None:
             shutil.copyfile(self.weights, folder / BACKBONE_WEIGHTS)
         elif self.network is not None:
@@ -65,7 +69,9 @@ class CaptionAssets(NamedTuple):
         except (OSError, ValueError, KeyError, TypeError):
             raise ModelError(f"{path}: damaged: not the description of a backbone") from None
         weights = asset_file(folder, BACKBONE_WEIGHTS)
-        return cls(Tokenizer.load(asset_file(folder, TOKENIZER)), info, weights if weights.is_file() else None)
+        statistics = ImageStatistics.load(folder, info.width)
+        tokenizer = Tokenizer.load(asset_file(folder, TOKENIZER))
+        return cls(tokenizer, info, weights if weights.is_file() else None, statistics=statistics)
 
     def sizes(self) -> dict[str, int]:
         """Return the size of the vocabulary."""

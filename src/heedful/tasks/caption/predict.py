@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from heedful.models import AutoregressiveModel
 from heedful.tasks.caption.assets import BackboneInfo, LoadedCaptioner, all_regions
 from heedful.tasks.caption.data import Item, images_config, open_model_backbone
 from heedful.tasks.caption.tuned_backbone import check_tunable, get_tuned_network
+from heedful.tasks.generation_result import UnlikeNotes
 
 Pixels = npt.NDArray[np.uint8]  # (height, width, 3)
 
@@ -53,13 +55,65 @@ def search_images(
     hooks: Hooks = NO_HOOKS,
     threads: int = 1,
     stop: StopCondition = NEVER,
+    pooled: npt.NDArray[np.float64] | None = None,
 ) -> list[list[Hypothesis]]:
-    """Return the captions of each image, best first, without the cache; `open_pixels` opens images."""
+    """Return the captions of each image, best first, without the cache; `open_pixels` opens images.
+
+    The mean features of each image are written to `pooled` (image, width).
+    """
 
     def make_batch(rows: Sequence[int]) -> TextBatch:
-        return TextBatch(all_regions(compute_features(backbone, [images[row] for row in rows])))
+        features = compute_features(backbone, [images[row] for row in rows])
+        if pooled is not None:
+            pooled[list(rows)] = pool_features(features)
+        return TextBatch(all_regions(features))
 
     return search_all(model, make_batch, [1] * len(images), options, hooks, threads=threads, stop=stop)
+
+
+def pool_features(features: Tensor) -> npt.NDArray[np.float64]:
+    """Return the mean over regions of features (image, region, width)."""
+    return features.double().mean(dim=1).numpy()
+
+
+def find_unlike(loaded: LoadedCaptioner, pooled: npt.NDArray[np.float64]) -> list[bool | None]:
+    """Return for each image whether it is unlike the training images, by its mean features; None if not known."""
+    statistics = loaded.assets.statistics
+    if statistics is None:
+        return [None] * len(pooled)
+    return [bool(score > statistics.threshold) for score in statistics.scores(pooled)]
+
+
+def caption_records(
+    loaded: LoadedCaptioner,
+    backbone: Backbone,
+    names: Sequence[str],
+    images: Sequence[Pixels],
+    options: DecodingOptions,
+    threads: int = 1,
+    stop: StopCondition = NEVER,
+    notes: UnlikeNotes | None = None,
+) -> list[dict[str, Any]]:
+    """Return a record per image: its captions with their scores, and whether it is unlike the training images."""
+    pooled = np.zeros((len(images), backbone.width))
+    results = search_images(loaded.model, backbone, images, options, threads=threads, stop=stop, pooled=pooled)
+    records = []
+    for name, hypotheses, unlike in zip(names, results, find_unlike(loaded, pooled), strict=True):
+        outputs = [
+            {
+                "text": loaded.assets.target.decode(h.tokens),
+                "logp": h.logp,
+                "score": h.score,
+                "confidence": h.confidence,
+                "finished": h.finished,
+            }
+            for h in hypotheses
+        ]
+        judgement = {"confidence": hypotheses[0].confidence, "unlike_training": unlike}
+        records.append({"image": name, "outputs": outputs, **judgement})
+        if unlike and notes is not None:
+            notes.add(name, "this image is unlike the training data")
+    return records
 
 
 def search_items(

@@ -11,6 +11,7 @@ from heedful.config import DecodingOptions, ModelConfig, Recipe
 from heedful.data.images.backbone import Backbone, PretrainedBackbone
 from heedful.data.images.features import CachedFeatures
 from heedful.data.images.files import ImageFile
+from heedful.data.images.image_statistics import FILE_NAME as STATISTICS
 from heedful.errors import ModelError
 from heedful.models import Seq2Seq, build_seq2seq
 from heedful.tasks.base import EvaluationRequest, EvaluationResult, TraceRequest, TrainingSetup, Variant
@@ -38,7 +39,7 @@ from heedful.tasks.caption.measure import ADAPTER
 from heedful.tasks.caption.reward import RewardTraining
 from heedful.tasks.caption.self_test import SELF_TEST
 from heedful.tasks.caption.trace import trace_image
-from heedful.tasks.caption.training import CaptionTraining, train_caption_tokenizer
+from heedful.tasks.caption.training import CaptionTraining, image_statistics, train_caption_tokenizer
 from heedful.tasks.caption.tuned_backbone import MODULE, OnTheFlyFeatures, TunedBackbone, check_tunable
 from heedful.tasks.caption.tuned_training import TunedCaptionTraining
 from heedful.tasks.generation import generation_baselines
@@ -52,7 +53,7 @@ class CaptioningTask:
     """Image captioning."""
 
     files = (TOKENIZER, BACKBONE)
-    optional_files = (BACKBONE_WEIGHTS,)
+    optional_files = (BACKBONE_WEIGHTS, STATISTICS)
     adapter = ADAPTER
     self_test = SELF_TEST
     replay_class = GenerationReplay
@@ -87,6 +88,8 @@ class CaptioningTask:
             tokenizer = train_caption_tokenizer(items["train"], recipe.tokenizer)
             network = backbone.net if isinstance(backbone, PretrainedBackbone) else None
             assets = CaptionAssets(tokenizer, BackboneInfo.of(backbone), weights, network)
+        if assets.statistics is None and isinstance(features, CachedFeatures):
+            assets = assets._replace(statistics=image_statistics(items["train"], items["valid"], features))
         training = _make_training(recipe, items, assets, features)
         summary = (
             f"{len(items['train']):,} images",

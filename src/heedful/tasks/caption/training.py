@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import torch
 
 from heedful.attention import NO_HOOKS, Hooks
 from heedful.config import DecodingOptions, Recipe, TokenizerConfig
 from heedful.data.batch import BucketBatches, EncodedPair, TextBatch, pad
 from heedful.data.images.features import CachedFeatures
+from heedful.data.images.image_statistics import N_TRAIN, N_VALID, ImageStatistics
 from heedful.data.tokenizer import START, Tokenizer
 from heedful.decoding import Hypothesis
 from heedful.models import Seq2Seq
 from heedful.tasks.caption.assets import CaptionAssets, all_regions
 from heedful.tasks.caption.data import Item
-from heedful.tasks.caption.predict import search_items
+from heedful.tasks.caption.predict import pool_features, search_items
 from heedful.tasks.generation import VALIDATION_ROWS, GenerationTraining, validation_metrics
 
+POOL_ROWS = 64  # images per step of computing statistics
 VALIDATION_METRICS = ("caption-bleu-4", "cider")
 
 
@@ -25,6 +28,17 @@ def train_caption_tokenizer(items: Sequence[Item], config: TokenizerConfig) -> T
     """Train a tokenizer on the captions; output words are never decomposed into characters."""
     captions = (caption for item in items for caption in item.captions)
     return Tokenizer.train(captions, config.model_copy(update={"decompose": False}))
+
+
+def image_statistics(train: Sequence[Item], valid: Sequence[Item], features: CachedFeatures) -> ImageStatistics | None:
+    """Return the statistics of the training images, with a threshold by the validation images."""
+
+    def pool(items: Sequence[Item], limit: int) -> np.ndarray:
+        images = [item.image for item in items[:: -(-len(items) // limit)]]
+        starts = range(0, len(images), POOL_ROWS)
+        return np.concatenate([pool_features(features.load(images[i : i + POOL_ROWS])) for i in starts])
+
+    return ImageStatistics.fit(pool(train, N_TRAIN), pool(valid, N_VALID))
 
 
 class CaptionTraining(GenerationTraining):

@@ -7,9 +7,10 @@ from typing import Any, overload
 
 from heedful.arguments import as_texts, python_errors
 from heedful.tasks.api import Model
+from heedful.tasks.generation_result import Generation, UnlikeNotes
 from heedful.tasks.limits import OnTooLong
 from heedful.tasks.seq2seq.assets import LoadedSeq2Seq
-from heedful.tasks.seq2seq.predict import generate_texts, make_predictor
+from heedful.tasks.seq2seq.predict import generate_records, generate_texts, make_predictor
 
 
 class TextGenerator(Model):
@@ -38,7 +39,32 @@ class TextGenerator(Model):
         lines, stop = as_texts(inputs), self._stop_condition(options)
         self._check_count(len(lines))
         decoding = self._decoding(options)
+        notes = UnlikeNotes()
         with python_errors():
-            outputs = generate_texts(self.predictor, lines, decoding, on_too_long=on_too_long, stop=stop)
+            outputs = generate_texts(self.predictor, lines, decoding, on_too_long=on_too_long, stop=stop, notes=notes)
+        notes.finish()
         answers = outputs if decoding.n_best > 1 else [best[0] for best in outputs]
         return answers[0] if isinstance(inputs, str) else answers
+
+    @overload
+    def explain(self, inputs: str, *, on_too_long: OnTooLong = "cut", **options: Any) -> Generation: ...
+    @overload
+    def explain(self, inputs: Iterable[str], *, on_too_long: OnTooLong = "cut", **options: Any) -> list[Generation]: ...
+    def explain(self, inputs: str | Iterable[str], *, on_too_long: OnTooLong = "cut", **options: Any) -> Any:
+        """Return the output of a line, or of each of several, with its confidence and what `--json` prints.
+
+        `unlike_training` says whether the line is unlike the text that the model was trained on, such as a line in
+        another language; None if the model folder has no statistics of it.
+
+        >>> import heedful
+        >>> result = heedful.load("en-fr").explain("The cat sleeps.")
+        >>> result.text, result.unlike_training
+        ('Le chat dort.', False)
+        """
+        lines, stop = as_texts(inputs), self._stop_condition(options)
+        self._check_count(len(lines))
+        decoding = self._decoding(options)
+        with python_errors():
+            records = generate_records(self.predictor, lines, decoding, on_too_long=on_too_long, stop=stop)
+        results = [Generation.from_record(record) for record in records]
+        return results[0] if isinstance(inputs, str) else results

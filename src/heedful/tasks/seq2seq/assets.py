@@ -12,30 +12,37 @@ import torch
 from heedful.config import Recipe
 from heedful.data.asset_files import asset_file
 from heedful.data.batch import Padded, pad
+from heedful.data.token_statistics import TokenStatistics
 from heedful.data.tokenizer import SPECIALS, Tokenizer, train_tokenizers
 from heedful.models import Seq2Seq
 from heedful.tasks.base import LoadedModel
 from heedful.tasks.splits import Split
 
+SIDES = ("source", "target")
+
 
 class Seq2SeqAssets(NamedTuple):
-    """The tokenizers of the source and the target."""
+    """The tokenizers of the source and the target, and statistics of the source text, which old folders lack."""
 
     source: Tokenizer
     target: Tokenizer
+    statistics: TokenStatistics | None = None
 
     def save(self, folder: Path) -> None:
-        """Write one file per side."""
-        for side, tokenizer in self._asdict().items():
-            tokenizer.save(folder / f"{side}.tokenizer.json")
+        """Write one file per side, and the statistics."""
+        self.source.save(folder / "source.tokenizer.json")
+        self.target.save(folder / "target.tokenizer.json")
+        if self.statistics is not None:
+            self.statistics.save(folder)
 
     @classmethod
     def load(cls, folder: Path) -> Seq2SeqAssets:
         """Read what `save` wrote."""
-        source, target = (asset_file(folder, f"{side}.tokenizer.json") for side in cls._fields)
+        source, target = (asset_file(folder, f"{side}.tokenizer.json") for side in SIDES)
         tokenizer = Tokenizer.load(source)
         shared = filecmp.cmp(source, target, shallow=False)  # one vocabulary for both sides is read once
-        return cls(tokenizer, tokenizer if shared else Tokenizer.load(target))
+        statistics = TokenStatistics.load(folder, len(tokenizer))
+        return cls(tokenizer, tokenizer if shared else Tokenizer.load(target), statistics)
 
     @classmethod
     def train(cls, pairs: Split, recipe: Recipe) -> Seq2SeqAssets:
@@ -44,11 +51,11 @@ class Seq2SeqAssets(NamedTuple):
 
     def sizes(self) -> dict[str, int]:
         """Return the sizes of both vocabularies."""
-        return {side: len(tokenizer) for side, tokenizer in self._asdict().items()}
+        return {"source": len(self.source), "target": len(self.target)}
 
     def equals(self, other: Seq2SeqAssets) -> bool:
         """Return whether both sides have the same tokenizers."""
-        return all(mine.to_json() == its.to_json() for mine, its in zip(self, other, strict=True))
+        return all(getattr(self, side).to_json() == getattr(other, side).to_json() for side in SIDES)
 
     def lowercase_like_target(self, references: Sequence[str]) -> list[str]:
         """Return the references in lower case if the target tokenizer lowercases, so that outputs can match them."""

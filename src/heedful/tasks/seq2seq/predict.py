@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 from heedful.attention import NO_HOOKS, Detail, Hooks
 from heedful.config import DataConfig, DecodingOptions
 from heedful.data.batch import TextBatch, pad
+from heedful.data.token_statistics import is_unlike_training
 from heedful.data.tokenizer import END, PAD, UNK
 from heedful.decoding import NEVER, Hypothesis, StopCondition, search_all
 from heedful.errors import ModelError
 from heedful.models import AutoregressiveModel
 from heedful.parallel import OnProgress, available_cpus, no_progress
 from heedful.tasks.generation import make_generator
+from heedful.tasks.generation_result import UnlikeNotes
 from heedful.tasks.license_notice import show_license_once
 from heedful.tasks.limits import OnTooLong, inference_limits, limit_lines
 from heedful.tasks.model_folder import check_task, load_model
@@ -51,6 +53,18 @@ class Predictor(NamedTuple):
     def limit_length(self, lines: Sequence[str], on_too_long: OnTooLong = "cut", first_line: int = 1) -> list[str]:
         """Cut lines that are too long for the model, replace them by blank lines (skip), or raise an error."""
         return limit_lines(lines, self.assets.source, self.limits.max_source, on_too_long, first_line)
+
+    def find_unlike(
+        self, lines: Sequence[str], notes: UnlikeNotes | None = None, first_line: int = 1
+    ) -> list[bool | None]:
+        """Return for each line whether it is unlike the training text, None where that is not known, and note it."""
+        source, statistics = self.assets.source, self.assets.statistics
+        encoded = zip(lines, source.encode_all(lines), strict=True)
+        unlike = [is_unlike_training(line, ids, statistics) if line.strip() else False for line, ids in encoded]
+        for number, flag in enumerate(unlike, first_line):
+            if flag and notes is not None:
+                notes.add(f"line {number}", "most of this text is unlike the training data (few known words)")
+        return unlike
 
 
 def load_predictor(folders: Sequence[Path], int8: bool = False, threads: int = 0) -> Predictor:
@@ -100,12 +114,15 @@ def generate_texts(
     first_line: int = 1,
     on_too_long: OnTooLong = "cut",
     stop: StopCondition = NEVER,
+    notes: UnlikeNotes | None = None,
 ) -> list[list[str]]:
     """Return the output texts of each line, best first; a blank line has a blank output.
 
-    Messages number the lines from `first_line`.
+    Messages number the lines from `first_line`; `notes` are told of lines that are unlike the training text.
     """
     lines = predictor.limit_length(lines, on_too_long, first_line)
+    if notes is not None:
+        predictor.find_unlike(lines, notes, first_line)
     site, replace = predictor.model.alignment_site, options.replace_unknown
     results = predictor.search(lines, options, on_progress=on_progress, stop=stop)
     return [
@@ -122,16 +139,21 @@ def generate_records(
     first_line: int = 1,
     on_too_long: OnTooLong = "cut",
     stop: StopCondition = NEVER,
+    notes: UnlikeNotes | None = None,
 ) -> list[dict[str, Any]]:
     """Return a record per line: its tokens, and for each output its tokens, scores and alignment."""
     lines = predictor.limit_length(lines, on_too_long, first_line)
     site = predictor.model.alignment_site
     hooks = Hooks(Detail.WEIGHTS, frozenset({site})) if site is not None else NO_HOOKS
+    unlike = predictor.find_unlike(lines, notes, first_line)
+    results = predictor.search(lines, options, hooks, on_progress, stop)
     records = []
-    for line, hypotheses in zip(lines, predictor.search(lines, options, hooks, on_progress, stop), strict=True):
+    for line, flag, hypotheses in zip(lines, unlike, results, strict=True):
         source = predictor.assets.source.tokens(predictor.assets.source.encode(line)) if line.strip() else []
         outputs = [_output_record(predictor, line, hypothesis, options) for hypothesis in hypotheses]
-        records.append({"source": line, "tokens": source, "outputs": outputs})
+        confidence = hypotheses[0].confidence if hypotheses else None
+        judgement = {"confidence": confidence, "unlike_training": flag}
+        records.append({"source": line, "tokens": source, "outputs": outputs, **judgement})
     return records
 
 
@@ -142,6 +164,7 @@ def _output_record(predictor: Predictor, line: str, hypothesis: Hypothesis, opti
         "tokens": predictor.assets.target.tokens(hypothesis.tokens),
         "logp": hypothesis.logp,
         "score": hypothesis.score,
+        "confidence": hypothesis.confidence,
         "token_logp": list(hypothesis.token_logp),
         "finished": hypothesis.finished,
     }

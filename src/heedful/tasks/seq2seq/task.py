@@ -7,18 +7,19 @@ from pathlib import Path
 
 from heedful.config import DecodingOptions, ModelConfig, Recipe
 from heedful.data.corpus import filter_by_length
+from heedful.data.token_statistics import FILE_NAME as STATISTICS
 from heedful.models import Seq2Seq, build_seq2seq
 from heedful.tasks.base import EvaluationRequest, EvaluationResult, TraceRequest, TrainingSetup, Variant
 from heedful.tasks.generation import generation_baselines
 from heedful.tasks.generation_replay import GenerationReplay
 from heedful.tasks.init_from import copy_weights, load_initial_model, reuse_assets
 from heedful.tasks.seq2seq.api import TextGenerator
-from heedful.tasks.seq2seq.assets import LoadedSeq2Seq, Seq2SeqAssets
+from heedful.tasks.seq2seq.assets import SIDES, LoadedSeq2Seq, Seq2SeqAssets
 from heedful.tasks.seq2seq.evaluate import evaluate_models
 from heedful.tasks.seq2seq.measure import ADAPTER
 from heedful.tasks.seq2seq.self_test import SELF_TEST
 from heedful.tasks.seq2seq.trace import trace_line
-from heedful.tasks.seq2seq.training import Seq2SeqTraining
+from heedful.tasks.seq2seq.training import Seq2SeqTraining, source_statistics
 from heedful.tasks.splits import describe_splits, has_test_pairs, open_splits
 from heedful.trace.schema import Trace
 from heedful.training.types import Callbacks
@@ -27,7 +28,8 @@ from heedful.training.types import Callbacks
 class Seq2SeqTask:
     """Translation, summarization, replies, and rewriting of strings."""
 
-    files = tuple(f"{side}.tokenizer.json" for side in Seq2SeqAssets._fields)
+    files = tuple(f"{side}.tokenizer.json" for side in SIDES)
+    optional_files = (STATISTICS,)
     adapter = ADAPTER
     self_test = SELF_TEST
     replay_class = GenerationReplay
@@ -50,6 +52,8 @@ class Seq2SeqTask:
         assets = assets or Seq2SeqAssets.train(splits["train"], recipe)
         splits["valid"], excluded = filter_by_length(splits["valid"], assets.source, assets.target, recipe.data)
         training = Seq2SeqTraining(recipe, splits, assets)
+        if assets.statistics is None or initial is not None:  # those of another model are of other data
+            assets = assets._replace(statistics=source_statistics(training.corpus, splits["valid"], assets.source))
         summary = (
             f"{len(training.corpus):,} pairs",
             f"{len(assets.source):,} and {len(assets.target):,} words",
