@@ -113,6 +113,21 @@ def test_an_error_about_columns_names_the_setting_and_lists_the_columns(
         read_pairs(["a.csv"], tmp_path, data(**settings))
 
 
+def test_a_column_that_no_row_of_json_or_parquet_has_is_an_error_at_once(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    (tmp_path / "a.json").write_text(json.dumps(ROWS))
+    parquet.write_table(pyarrow.Table.from_pylist(ROWS), tmp_path / "a.parquet")
+    for name in ("a.jsonl", "a.json", "a.parquet"):
+        with pytest.raises(DataError) as error:
+            read_pairs([name], tmp_path, data(columns=["enn", "vi"], on_error="skip"))
+        assert str(error.value).splitlines() == [
+            f'{tmp_path / name}: data.columns = "enn": no such column; did you mean "en"?',
+            "its columns are: id, en, vi",
+        ]
+    (tmp_path / "a.jsonl").write_text('{"en": "a"}\n{"en": "b", "vi": "c"}\n')  # a field that some rows have
+    assert read_pairs(["a.jsonl"], tmp_path, data(columns=["en", "vi"], on_error="skip")) == [TextPair("b", "c")]
+
+
 def test_all_wrong_columns_and_all_missing_files_are_one_error(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("en,text\nx y,1\n")
     with pytest.raises(DataError, match=r'(?s)"src": no such column.*"tgt": no such column.*"lang": no such column'):

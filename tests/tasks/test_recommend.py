@@ -416,12 +416,13 @@ def test_a_recommender_in_python_takes_items_by_title_or_id(model: Path) -> None
     by_title = recommender(items=[first.title], top=2)
     assert first.title not in [item.title for item in by_title]
     assert recommender(items=[f"id:{first.id}"], top=2) == by_title
+    assert recommender(items=first.title, top=2) == by_title, "one text is a list of one"
     assert recommender(items=[[first.title], [first.title]], top=2) == [by_title] * 2
     assert recommender.trace(items=[first.title]).source.words == [first.title]
     for arguments, message in [
         ({}, "user, items: give one of them"),
         ({"user": 7, "items": [first.title]}, "user, items: give one of them"),
-        ({"items": first.title}, "items: expected a list of items, got str"),
+        ({"items": 7}, "items: expected a list of items, got int"),
         ({"user": 7, "beam": 3}, "beam: no such argument"),
         ({"user": 7, "top": 0}, "top=0: expected a whole number"),
     ]:

@@ -10,12 +10,13 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from itertools import islice
 from numbers import Integral, Real
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from heedful.config import DataConfig
-from heedful.data.delimited import NAME_WORD, SEPARATORS, DelimitedFile, Record
+from heedful.data.delimited import NAME_WORD, SAMPLE_LINES, SEPARATORS, DelimitedFile, Record
 from heedful.data.json_rows import JSON_SUFFIXES, JSONL_SUFFIXES, MISSING, JsonRows, look_up
 from heedful.data.lines import EXCERPT_LENGTH, BadLine, parse_column
 from heedful.data.parquet import ParquetRows
@@ -186,11 +187,17 @@ class Table:
             return f"{self.path}: {setting} = {column}: there are only {len(names)} columns"
         if not names:
             return f'{self.path}: {setting} = "{column[:EXCERPT_LENGTH]}": no such name in the first line'
-        if column in names or not isinstance(self.rows, DelimitedFile):  # rows of JSON may have different fields
+        if column in names or (not isinstance(self.rows, DelimitedFile) and self._is_in_sample(column)):
             return ""
         close = difflib.get_close_matches(column, names, n=1)
         hint = f'; did you mean "{close[0]}"?' if close else ""
         return f'{self.path}: {setting} = "{column[:EXCERPT_LENGTH]}": no such column{hint}'
+
+    def _is_in_sample(self, column: str) -> bool:
+        """Return whether one of the first rows has a field; rows of JSON may have different ones."""
+        records = [record for record in islice(self.rows, SAMPLE_LINES) if isinstance(record, Record)]
+        cells = [record.cells for record in records if isinstance(record.cells, Mapping)]
+        return any(look_up(fields, column) is not MISSING for fields in cells)
 
     def _there(self) -> str:
         if self.rows.names:

@@ -79,6 +79,8 @@ class Recommender(Model):
         with python_errors():
             if user is not None:
                 return is_several(user), [find_history(self.loaded, str(name)) for name in as_list(user)]
+            if isinstance(items, str):  # one title or id
+                items = [items]
             if not is_several(items):
                 raise ArgumentError(f"items: expected a list of items, got {type(items).__name__}")
             several, listed = any(map(is_several, as_list(items))), as_list(items)
