@@ -52,7 +52,7 @@ const z = (): VNode => vec("z");
 
 /** The formulas from the context to the features, the input of the output matrix. */
 export function featureRules(readOut: ReadOut): Rules {
-  if (readOut.kind === "lstmn") return memoryNetwork();
+  if (readOut.kind === "lstmn") return memoryNetwork(readOut);
   if (readOut.kind === "recommend") return recommender();
   if (readOut.kind === "classify") return classifier(readOut);
   if (readOut.kind === "transformer") return transformer(readOut);
@@ -75,15 +75,18 @@ function classifier({ readOut }: ReadOut): Rules {
   };
 }
 
-function memoryNetwork(): Rules {
+function memoryNetwork({ tied, resized }: ReadOut): Rules {
+  const state = [mi("o"), mo("⊙"), call("tanh", mi("m"))];
+  const projected = tied && resized;
   return {
     rules: [
       formula(concatenate(mi("h̃"), mo(";"), mi("m̃")), EQUALS(), c()),
       formula(mi("m"), EQUALS(), mi("f"), mo("⊙"), mi("m̃"), PLUS(), mi("i"), mo("⊙"), mi("g")),
-      featuresEqual(mi("o"), mo("⊙"), call("tanh", mi("m"))),
+      featuresEqual(projected ? [mi("P"), mo("("), state, mo(")")] : state),
     ],
     meaning:
-      "An LSTM step whose previous state h̃ and memory m̃ are read from the tape. The gates i, f, o and the update g are computed from h̃ and the word just read.",
+      "An LSTM step whose previous state h̃ and memory m̃ are read from the tape. The gates i, f, o and the update g are computed from h̃ and the word just read." +
+      (projected ? " P projects to the width of the embeddings." : ""),
   };
 }
 

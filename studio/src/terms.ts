@@ -180,8 +180,11 @@ export function logSumAt(arrays: Arrays, step: number): number | null {
 
 export function logitTerms(trace: Trace, arrays: Arrays, step: number): LogitTerms | null {
   const features = featuresAt(trace, arrays, step);
-  const logSum = logSumAt(arrays, step);
-  if (logSum === null || features === null || !arrays.has("output/terms") || !arrays.has("output/bias"))
+  const { logp } = trace.steps[step]!;
+  const commonSum = logSumAt(arrays, step);
+  const ownLogit = arrays.has("output/logit") ? arrays.get("output/logit").data[step]! : null; // of a two-level softmax
+  const logit = commonSum === null ? ownLogit : logp + commonSum;
+  if (logit === null || features === null || !arrays.has("output/terms") || !arrays.has("output/bias"))
     return null;
   const terms = triples(arrays, "output/terms", step, 2).map(([index, weight]) => ({
     index: index!,
@@ -190,7 +193,7 @@ export function logitTerms(trace: Trace, arrays: Arrays, step: number): LogitTer
   }));
   if (terms.length === 0 || terms.some(({ feature }) => Number.isNaN(feature))) return null;
   const bias = arrays.get("output/bias").data[step]!;
-  return { terms, bias, logit: trace.steps[step]!.logp + logSum, logSum, width: features.length };
+  return { terms, bias, logit, logSum: logit - logp, width: features.length };
 }
 
 /** The rows of a step in a tensor (step, term, number). */

@@ -46,7 +46,11 @@ def train(folder: Path, recipe: str, *overrides: str) -> Path:
     "overrides",
     [
         (),
-        ("model.language_model.zero_slot=true", "model.language_model.recency=true"),
+        (
+            "model.language_model.zero_slot=true",
+            "model.language_model.recency=true",
+            "model.language_model.shortlist=20",
+        ),
         ("model.language_model.kind=transformer", "model.language_model.layers=2"),
     ],
 )
@@ -54,6 +58,7 @@ def test_what_if_of_a_language_model_agrees_with_single_edits(tmp_path: Path, ov
     loaded = load_model(train(tmp_path, RECIPE, *overrides))
     trace = trace_text(loaded, TraceRequest(LINE, with_counterfactuals=None))
     n_words = len(trace.steps)
+    assert ("output/logit" in trace.tensors) == ("shortlist" in str(overrides))
     keys = sum(range(n_words + 1)) if "kind=transformer" in str(overrides) else sum(range(n_words))
     assert len(trace.counterfactuals) == 2 * keys
     for what in trace.counterfactuals[::5]:

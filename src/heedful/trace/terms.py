@@ -31,6 +31,7 @@ from heedful.trace.schema import PackedTensor
 N_TERMS = 3  # per sum
 OUTPUT_TERMS = "output/terms"  # tensor (T, term, 2): index of a feature, its weight in the output token's logit
 OUTPUT_BIAS = "output/bias"  # tensor (T,): bias of the output token's logit
+OUTPUT_LOGIT = "output/logit"  # tensor (T,): the logit itself, where the softmax has two levels and so no common sum
 OUTPUT_LOG_SUM = "output/log_sum"  # tensor (T,): log of the sum of all exponentiated logits
 READ_OUT_TERMS = "read_out/terms"  # tensor (T, term, 3): index of an input, its weight, its value
 READ_OUT_SUM = "read_out/sum"  # tensor (T,): the sum of all terms, before the activation
@@ -106,6 +107,17 @@ def output_terms(
         OUTPUT_BIAS: PackedTensor.pack(bias.numpy(), "T"),
         OUTPUT_LOG_SUM: PackedTensor.pack(logits.logsumexp(dim=-1).numpy(), "T"),
     }
+
+
+def two_level_output_terms(
+    layer: nn.Module, features: Float[Tensor, "step width"], tokens: Sequence[int]
+) -> dict[str, PackedTensor]:
+    """Return the terms of a two-level softmax, with the logit of each output token in its level."""
+    weight, bias = layer.get_parameter("weight")[list(tokens)], layer.get_parameter("bias")[list(tokens)]
+    logits = (weight * features).sum(dim=-1) + bias
+    tensors = output_terms(layer, features, tokens, logits[:, None])
+    del tensors[OUTPUT_LOG_SUM]
+    return {**tensors, OUTPUT_LOGIT: PackedTensor.pack(logits.numpy(), "T")}
 
 
 def read_out_terms(

@@ -42,8 +42,22 @@ const DEFAULT_READ_OUT: ReadOut = {
 function readOutSettings({ trace }: Ui, { record }: StepDetail): ReadOut {
   const { task } = trace.model;
   if (task === "read") {
-    const { kind, norm } = section(trace, "language_model") as { kind?: string; norm?: string };
-    return { ...DEFAULT_READ_OUT, kind: kind ?? "lstmn", norm: norm ?? "pre" };
+    const { kind, norm, hidden } = section(trace, "language_model") as {
+      kind?: string;
+      norm?: string;
+      hidden?: number;
+    };
+    const { tie_embeddings, embedding } = trace.model.settings as {
+      tie_embeddings?: string;
+      embedding?: number;
+    };
+    return {
+      ...DEFAULT_READ_OUT,
+      kind: kind ?? "lstmn",
+      norm: norm ?? "pre",
+      tied: tie_embeddings === "output",
+      resized: embedding !== hidden,
+    };
   }
   if (task === "recommend" || task === "classify") {
     const { form } = section(trace, "classifier") as { form?: string };
@@ -245,7 +259,11 @@ function candidateLane(ui: Ui, step: number): Lane {
     summary: choose,
     rules: [
       wordRule(),
-      h("p", { class: "letters" }, `z: logits. O, with one row per ${output}, and b are learned.`),
+      h(
+        "p",
+        { class: "letters" },
+        `z: logits. O, with one row per ${output}, and b are learned.${ui.arrays.has("output/logit") ? " The softmax has two levels, for frequent and for rare words." : ""}`,
+      ),
     ],
     numbers:
       logit !== null

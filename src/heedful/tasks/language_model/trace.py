@@ -31,7 +31,7 @@ from heedful.trace.counterfactuals import language_model_counterfactuals
 from heedful.trace.edits import build_edit_hook, validate_edits
 from heedful.trace.schema import Candidate, Edit, PackedTensor, Side, Site, SiteRecord, Step, Token, Trace
 from heedful.trace.steps import N_CANDIDATES, check_log_probabilities
-from heedful.trace.terms import find_attention, output_terms, pack_score_terms
+from heedful.trace.terms import find_attention, output_terms, pack_score_terms, two_level_output_terms
 
 
 def trace_text(loaded: LoadedLanguageModel, request: TraceRequest) -> Trace:
@@ -103,8 +103,10 @@ def _make_trace(
     if request.detail != "weights":
         tensors["features"] = PackedTensor.pack(output.features[0].numpy(), "T", "d")
         intermediates["features"] = "features"
-        if not isinstance(model.output, TwoLevelOutput):
-            features = output.features[0]
+        features = output.features[0]
+        if isinstance(model.output, TwoLevelOutput):
+            tensors |= two_level_output_terms(model.output, features, ids)
+        else:
             tensors |= output_terms(model.output, features, ids, model.output(features))
     sites = [_site_record(model, site, depth, output, request, tensors) for depth, site in enumerate(model.sites)]
     return Trace.build(

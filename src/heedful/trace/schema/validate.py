@@ -31,7 +31,14 @@ MAX_ITEMS: Mapping[tuple[str, ...], int] = {  # lists of a file -> how many entr
 MAX_WEIGHT = 1e6
 MAX_NAME = 200  # letters
 SENTENCE_ENDS = "sentence_ends"  # tensor: which words are the last of their sentence
-TERMS = ("output/terms", "output/bias", "output/log_sum", "read_out/terms", "read_out/sum")  # one row per output token
+TERMS = (  # tensors with one row per output token
+    "output/terms",
+    "output/bias",
+    "output/logit",
+    "output/log_sum",
+    "read_out/terms",
+    "read_out/sum",
+)
 
 
 def check_counts(tree: Mapping[str, Any]) -> None:
