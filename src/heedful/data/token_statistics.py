@@ -6,6 +6,7 @@ They are the information content of each token of the vocabulary and one thresho
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -66,7 +67,7 @@ class TokenStatistics(NamedTuple):
         characters = sum(map(len, line.split()))
         if not tokens or not characters:
             return 0.0
-        return float(self.bits[tokens].sum()) / (len(tokens) * characters) ** 0.5
+        return float(self.bits[tokens].sum()) / math.sqrt(len(tokens) * characters)
 
     def save(self, folder: Path) -> None:
         """Write the file."""

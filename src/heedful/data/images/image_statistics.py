@@ -59,7 +59,8 @@ class ImageStatistics(NamedTuple):
     def scores(self, pooled: Floats) -> Floats:
         """Return the squared distance of normalized features (image, width) from the subspace; higher is stranger."""
         centered = _normalize(pooled) - self.mean
-        return np.sum((centered - (centered @ self.components.T) @ self.components) ** 2, axis=1)
+        distances: Floats = np.sum((centered - (centered @ self.components.T) @ self.components) ** 2, axis=1)
+        return distances
 
     def save(self, folder: Path) -> None:
         """Write the file."""
@@ -89,7 +90,7 @@ class ImageStatistics(NamedTuple):
         rows = components.shape[0] if components.ndim == 2 else 0
         if mean.shape != (width,) or not 1 <= rows <= N_COMPONENTS or components.shape != (rows, width):
             raise ValueError("wrong shapes")
-        if threshold.shape != (1,) or (mean.dtype, components.dtype) != (np.float16, np.float16):
+        if threshold.shape != (1,) or {mean.dtype, components.dtype} != {np.dtype(np.float16)}:
             raise ValueError("wrong types")
         if not all(np.isfinite(array).all() and (np.abs(array) <= 10).all() for array in arrays.values()):
             raise ValueError("impossible numbers")
@@ -97,7 +98,8 @@ class ImageStatistics(NamedTuple):
 
 
 def _normalize(pooled: Floats) -> Floats:
-    return pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), 1e-12)
+    normalized: Floats = pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), 1e-12)
+    return normalized
 
 
 def _round(array: Floats) -> Floats:
