@@ -86,16 +86,30 @@ def test_the_lock_of_a_killed_process_does_not_block(recipe: Path, tmp_path: Pat
 
 
 def test_a_failing_run_leaves_the_files_it_found(recipe: Path, tmp_path: Path) -> None:
+    own = [tmp_path / "m" / "notes.txt", tmp_path / "m" / "tensorboard" / "events"]
+    for path in own:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("mine")
+    assert "the loss became" in complaint("train", recipe, "training.learning_rate=1e30", "--out", tmp_path / "m")
+    assert [path.read_text() for path in own] == ["mine", "mine"]
+    assert sorted(path.name for path in (tmp_path / "m").iterdir()) == ["notes.txt", "tensorboard"]
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "source.tokenizer.json", "model.safetensors"])
+def test_files_that_no_run_wrote_are_not_overwritten(name: str, recipe: Path, tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
-    for name in ("metrics.jsonl", "source.tokenizer.json", "notes.txt"):
-        (tmp_path / "m" / name).write_text("mine")
-    complaint("train", recipe, "data.world.train=1", "data.world.max_words=0", "--out", tmp_path / "m")
-    assert (tmp_path / "m" / "notes.txt").read_text() == "mine"
-    assert sorted(path.name for path in (tmp_path / "m").iterdir()) == [
-        "metrics.jsonl",
-        "notes.txt",
-        "source.tokenizer.json",
-    ]
+    (tmp_path / "m" / name).write_text("mine")
+    assert f"{name}: would be overwritten; give another --out" in complaint("train", recipe, "--out", tmp_path / "m")
+    assert [(path.name, path.read_text()) for path in (tmp_path / "m").iterdir()] == [(name, "mine")]
+
+
+def test_a_users_file_of_the_locks_name_is_no_lock(recipe: Path, tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / LOCK_FILE).write_text("mine")
+    (tmp_path / "m" / "recipe.toml").write_text("# mine")
+    assert f"{LOCK_FILE}: not the lock of a training" in complaint("train", recipe, "--out", tmp_path / "m")
+    assert (tmp_path / "m" / LOCK_FILE).read_text() == "mine"
+    assert (tmp_path / "m" / "recipe.toml").read_text() == "# mine"
 
 
 def test_the_users_own_recipe_is_not_overwritten(tmp_path: Path) -> None:

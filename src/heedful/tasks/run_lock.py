@@ -63,6 +63,9 @@ def _acquire(path: Path) -> tuple[int, bool]:
         if path.exists() and path.stat().st_ino == os.fstat(descriptor).st_ino:
             break
         os.close(descriptor)  # the process before us has just removed the file
+    if owner and not owner.isdigit():
+        os.close(descriptor)
+        raise TrainingError(f"{path}: not the lock of a training, and not overwritten; give another --out")
     os.lseek(descriptor, 0, os.SEEK_SET)
     os.truncate(descriptor, 0)
     os.write(descriptor, f"{os.getpid()}\n".encode())

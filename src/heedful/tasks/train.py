@@ -19,7 +19,7 @@ from heedful.data.paths import has_prefix
 from heedful.errors import ModelError, TrainingError
 from heedful.section import Section
 from heedful.tasks.base import Assets, Task, all_files
-from heedful.tasks.model_card import is_finished
+from heedful.tasks.model_card import WEIGHTS, is_finished
 from heedful.tasks.model_folder import DRAFTS, RECIPE, save_model
 from heedful.tasks.registry import get_task
 from heedful.tasks.run_lock import LOCK_FILE, lock_folder
@@ -96,7 +96,7 @@ def _removed_on_failure(out: Path, task: Task, recipe: Recipe) -> Iterator[None]
         return
     with lock_folder(out) as killed:
         existing = set(out.iterdir())
-        _check_overwrites(out, recipe, killed)
+        _check_overwrites(out, task, recipe, killed)
         try:
             yield
         except BaseException:
@@ -110,13 +110,21 @@ def _removed_on_failure(out: Path, task: Task, recipe: Recipe) -> Iterator[None]
             raise
 
 
-def _check_overwrites(out: Path, recipe: Recipe, killed: bool) -> None:
-    """Refuse to overwrite a recipe that no run wrote, such as the user's own with `--out .`."""
-    path = out / RECIPE
-    if not path.exists() or killed or has_checkpoint(out):
+def _check_overwrites(out: Path, task: Task, recipe: Recipe, killed: bool) -> None:
+    """Refuse to overwrite files that no run wrote, such as the user's own recipe with `--out .`.
+
+    The files of an interrupted run have a checkpoint, the lock of a killed process, or this recipe beside them.
+    """
+    if killed or has_checkpoint(out):
         return
-    if path.read_text(encoding="utf-8", errors="replace") != recipe_toml(recipe):
-        raise TrainingError(f"{path}: would be overwritten; give another --out")
+    stored = out / RECIPE
+    if not stored.exists():
+        existing = [out / name for name in (METRICS_FILE, WEIGHTS, *all_files(task)) if (out / name).exists()]
+    else:
+        same = stored.read_text(encoding="utf-8", errors="replace") == recipe_toml(recipe)
+        existing = [] if same else [stored]
+    if existing:
+        raise TrainingError(f"{existing[0]}: would be overwritten; give another --out")
 
 
 def remove_leftovers(out: Path, log: Callable[[str], None]) -> None:
