@@ -21,6 +21,7 @@ from fuzz.data_files import LABELED, PAIRS
 from fuzz.mutate import NUMBERS, mutate_bytes, mutate_tree, odd_string
 from fuzz.recipes import mutate_recipe
 
+LIMITS = (RecursionError, MemoryError)  # of this process, reached by an earlier change
 FLOATS = (float("nan"), float("inf"), 3e38, -3e38, 1e-45)
 VERBS: dict[str, tuple[tuple[str, ...], ...]] = {
     "translate": (("translate",), ("translate", "--beam", "2"), ("translate", "--int8"), ("translate", "--json")),
@@ -98,7 +99,7 @@ def mutate_file(name: str, data: bytes, rng: Random) -> bytes:
         return mutate_bytes(data, rng, rng.choice((1, 1, 3)))
     try:
         return _mutate_format(name, data, rng)
-    except (ValueError, TypeError, LookupError, struct.error, zipfile.BadZipFile, zlib.error, RecursionError, OSError):
+    except (ValueError, TypeError, LookupError, struct.error, zipfile.BadZipFile, zlib.error, OSError, *LIMITS):
         return mutate_bytes(data, rng)  # it was changed before, and is not of its format any more
 
 

@@ -53,7 +53,8 @@ def read_vectors(path: Path, words: Set[str]) -> WordVectors:
 
 def _parse_numbers(cells: list[str], path: Path, number: int) -> Vector:
     try:
-        vector = np.array(cells, dtype=np.float32)
+        with np.errstate(over="ignore"):  # becomes infinite, which is an error below
+            vector = np.array(cells, dtype=np.float32)
     except ValueError:
         bad = next(cell for cell in cells if not _is_number(cell))
         raise DataError(f"{path}, line {number}: {bad!r} is not a number") from None

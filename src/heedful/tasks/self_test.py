@@ -55,7 +55,7 @@ def run_self_test(loaded: LoadedModel[Any, Any]) -> float | None:
         raise ModelError(f'{loaded.path / CARD}: damaged: "self_test" has no outputs, or no tolerance')
     try:
         outputs = _run(self_test, loaded.model, loaded.assets, stored.get("input"))
-    except (HeedfulError, ValueError, TypeError, KeyError, IndexError) as error:
+    except (HeedfulError, ValueError, TypeError, KeyError, IndexError, RuntimeError) as error:
         raise ModelError(f"{loaded.path}: the self-test cannot be run: {error}") from None
     if len(outputs) != len(expected):
         raise ModelError(f"{loaded.path}: the self-test has {len(outputs)} outputs, the card {len(expected)}")

@@ -23,7 +23,7 @@ def make_input(assets: Catalog) -> dict[str, list[str]]:
 def outputs(model: Recommender | Popularity, assets: Catalog, value: Any) -> list[float]:
     """Return the score of each item."""
     history, items = (
-        np.array([assets.item_numbers[name] for name in value[key][:N_ITEMS]]) for key in ("history", "items")
+        np.array([assets.item_numbers[name] for name in value[key][:N_ITEMS]], np.int64) for key in ("history", "items")
     )
     return [float(score) for score in score_items(model, [history], [items])]
 
