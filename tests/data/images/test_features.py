@@ -139,15 +139,20 @@ def test_features_of_another_shape_are_computed_again(tmp_path: Path) -> None:
     assert Counting.n_images == 4
 
 
-def test_a_cache_of_the_first_versions_gets_checksums(tmp_path: Path) -> None:
+def test_a_cache_without_checksums_is_computed_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     images = image_files(tmp_path, 3)
     CachedFeatures(Counting(), tmp_path).extract(images)
     (path,) = tmp_path.glob("features/*/*.json")
-    content = json.loads(path.read_text())
-    path.write_text(json.dumps(content["images"]))
-    CachedFeatures(Counting(), tmp_path).extract(images)
-    assert Counting.n_images == 3
-    assert json.loads(path.read_text()) == content
+    path.write_text(json.dumps(json.loads(path.read_text())["images"]))  # as the first versions wrote it
+    array = path.with_suffix(".npy")
+    array.write_bytes(array.read_bytes()[:-1] + b"\x7c")  # damage from before there were checksums
+    features = CachedFeatures(Counting(), tmp_path)
+    features.extract(images)
+    assert "(no checksums), are damaged, and computed again" in capsys.readouterr().err
+    assert Counting.n_images == 6
+    direct = extract_features(Patches(), [image.open() for image in images])
+    assert torch.equal(features.load(images), direct.half().float())
+    assert not array.exists()
 
 
 def test_another_backbone_has_a_cache_of_its_own(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import json
 import os
 import zlib
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,21 +29,16 @@ class FeatureChunk:
     def open(cls, path: Path, shape: tuple[int, int]) -> FeatureChunk:
         """Open a chunk of maps of this shape; raise ValueError or OSError if it is damaged.
 
-        Files of the first versions have no checksums, and get them when they are opened.
+        Files of the first versions have no checksums. Nothing shows that they are intact, so they are refused too.
         """
         content = read_json(path)
         array = np.load(path.with_suffix(".npy"), mmap_mode="r", allow_pickle=False)
-        images: Any = content.get("images") if isinstance(content, dict) else content
+        if not isinstance(content, dict) or not _is_list(content.get("crc32"), int, len(array)):
+            raise ValueError("no checksums")
+        images: Any = content.get("images")
         if array.dtype != np.float16 or array.shape[1:] != shape or not _is_list(images, str, len(array)):
             raise ValueError("not the features of these images")
         features: Features = np.asarray(array)  # rows of a plain array are sliced faster
-        if isinstance(content, list):
-            chunk = cls(path, features, images, [zlib.crc32(row) for row in np.ascontiguousarray(features)])
-            with suppress(OSError):  # a cache that can only be read
-                chunk.write_index()
-            return chunk
-        if not _is_list(content.get("crc32"), int, len(array)):
-            raise ValueError("no checksums")
         return cls(path, features, images, content["crc32"])
 
     @classmethod

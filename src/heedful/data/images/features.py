@@ -49,10 +49,11 @@ class CachedFeatures:
         for path in sorted(self.folder.glob("*.json")):
             try:
                 self._add_chunk(FeatureChunk.open(path, shape))
-            except (OSError, ValueError):
-                self._warn(f"a file, {path.name},")
+            except (OSError, ValueError) as error:
+                self._warn(f"a file, {path.name} ({error}),")
                 with suppress(OSError):  # a cache that can only be read
                     path.unlink(missing_ok=True)
+                    path.with_suffix(".npy").unlink(missing_ok=True)
 
     def _add_chunk(self, chunk: FeatureChunk) -> None:
         for row, content_hash in enumerate(chunk.images):
