@@ -419,13 +419,14 @@ def test_a_recommender_in_python_takes_items_by_title_or_id(model: Path) -> None
     assert recommender(items=first.title, top=2) == by_title, "one text is a list of one"
     assert recommender(items=[[first.title], [first.title]], top=2) == [by_title] * 2
     assert recommender.trace(items=[first.title]).source.words == [first.title]
-    for arguments, message in [
+    mistakes: list[tuple[dict[str, Any], str]] = [
         ({}, "user, items: give one of them"),
         ({"user": 7, "items": [first.title]}, "user, items: give one of them"),
         ({"items": 7}, "items: expected a list of items, got int"),
         ({"user": 7, "beam": 3}, "beam: no such argument"),
         ({"user": 7, "top": 0}, "top=0: expected a whole number"),
-    ]:
+    ]
+    for arguments, message in mistakes:
         with pytest.raises(ArgumentError, match=message):
             recommender(**arguments)
     with pytest.raises(ArgumentError, match=r"say what it is: user=7"):

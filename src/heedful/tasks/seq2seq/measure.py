@@ -49,7 +49,7 @@ def forced_weights(
     loaded: LoadedSeq2Seq, pairs: Sequence[TextPair], sites: Sequence[str]
 ) -> dict[str, list[PairWeights]]:
     """Return the weights of each site while the references are forced."""
-    source, target = loaded.assets
+    source, target = loaded.assets.source, loaded.assets.target
     ids = [EncodedPair(source.encode(pair.source), target.encode(pair.target)) for pair in pairs]
     order = sorted(range(len(ids)), key=lambda i: len(ids[i].source))
     by_site: dict[str, dict[int, PairWeights]] = {site: {} for site in sites}
