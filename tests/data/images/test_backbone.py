@@ -133,6 +133,24 @@ def test_an_unknown_backbone_is_an_error(name: str, message: str) -> None:
         open_backbone(name)
 
 
+class Touch:
+    """Creates a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.touch, (self.path,)
+
+
+def test_code_in_a_file_of_weights_is_neither_run_nor_advised(tmp_path: Path) -> None:
+    torch.save({"x": Touch(tmp_path / "touched")}, tmp_path / "w.pth")
+    with pytest.raises(DataError, match="something else than tensors, which is not loaded") as error:
+        open_backbone("efficientnet-lite0", "head", 224, tmp_path / "w.pth")
+    assert "weights_only" not in str(error.value)
+    assert not (tmp_path / "touched").exists()
+
+
 def test_weights_of_another_network_are_an_error(tmp_path: Path) -> None:
     torch.save({"x": torch.zeros(1)}, tmp_path / "w.pth")
     with pytest.raises(DataError, match="not the weights of EfficientNet-Lite0"):

@@ -80,7 +80,10 @@ def _load_weights(path: Path) -> dict[str, Any]:
             size = sum(member.file_size for member in archive.infolist())
         if size > path.stat().st_size:
             raise ValueError("compressed, as torch does not write it")
-    state: dict[str, Any] = torch.load(path, weights_only=True, map_location="cpu")
+    try:
+        state: dict[str, Any] = torch.load(path, weights_only=True, map_location="cpu")
+    except UnpicklingError:  # torch's message advises to load the file with its code
+        raise ValueError("contains something else than tensors, which is not loaded: it may be code") from None
     return state
 
 
