@@ -80,8 +80,26 @@ def test_a_named_pipe_is_written_directly(tmp_path: Path) -> None:
 
 
 def test_a_device_stays_a_device() -> None:
-    write(Path("/dev/null"), "gone")
-    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+    device = Path("/dev/null")
+    with atomic_write(device, TraceError) as draft:
+        assert draft == device  # fails inside the block: otherwise a test run by root would replace the device
+    assert stat.S_ISCHR(device.stat().st_mode)
+
+
+def test_a_file_behind_a_device_link_is_written_and_not_replaced(tmp_path: Path) -> None:
+    with (tmp_path / "redirected").open("w") as file:  # as with `-o /dev/stdout > redirected`
+        write(Path(f"/dev/fd/{file.fileno()}"), "new")
+        assert os.fstat(file.fileno()).st_ino == (tmp_path / "redirected").stat().st_ino
+    assert (tmp_path / "redirected").read_text() == "new"
+
+
+def test_a_draft_that_exists_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = iter(["taken", "free"])
+    monkeypatch.setattr("heedful.atomic_write.secrets.token_hex", lambda _: next(numbers))
+    (tmp_path / ".t.taken.tmp.json").write_text("mine")
+    write(tmp_path / "t.json", "new")
+    assert (tmp_path / ".t.taken.tmp.json").read_text() == "mine"
+    assert (tmp_path / "t.json").read_text() == "new"
 
 
 def test_permissions_of_an_existing_file_stay(tmp_path: Path) -> None:

@@ -55,6 +55,27 @@ def test_a_file_that_is_not_a_trace_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("name", ["w.csv", "w.npz"])
+def test_a_table_that_cannot_be_written_leaves_the_old_one(name: str, tmp_path: Path) -> None:
+    small_models.small_trace().save(tmp_path / "t.json")
+    (tmp_path / name).write_text("old")
+
+    def full_disk(path: Path, *_args: object, **_options: object) -> None:
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    patched = (
+        patch.object(Path, "write_text", full_disk)
+        if name != "w.npz"
+        else patch("heedful.trace.schema.to_npz", lambda _trace, path: full_disk(path))
+    )
+    with patched:
+        error = complaint("show", tmp_path / "t.json", "-o", tmp_path / name)
+    assert f"{name}: cannot be written: No space left on device" in error
+    assert (tmp_path / name).read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["t.json", name])
+
+
 def test_gold_links_of_words_that_do_not_exist_are_refused(trained: Path, tmp_path: Path) -> None:
     trace = ("trace", "the a falls", "-m", trained, "-o", tmp_path / "t.json")
     error = complaint(*trace, "--gold", "0-0 9-0")

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from heedful import kernels
 from heedful.errors import ShapeError
+from heedful.kernels import guards
 from heedful.kernels.guards import check_offsets
 
 FLOAT32 = torch.zeros(2)
@@ -109,6 +110,14 @@ MAY_BE_A_VIEW = {("gru_cell_backward", 1), ("int8", 0)}  # rows apart; made cont
 def clone_arguments(name: str) -> tuple[Callable[..., object], list[Tensor]]:
     function, tensors = CALLS[name]
     return function, [tensor.clone() for tensor in tensors]
+
+
+@pytest.mark.parametrize("tensor", [torch.zeros(2, 3).double(), torch.zeros(2, 3, device="meta")])
+def test_no_address_of_another_type_or_device_is_admitted(tensor: Tensor) -> None:
+    assert guards.admits((2, 3), torch.zeros(2, 3))
+    assert not guards.admits((2, 3), torch.zeros(2, 3), tensor)
+    assert not guards.admits_rows((2, 3), tensor)
+    assert not guards.admits_mask((2, 3), tensor)
 
 
 @needs_kernels

@@ -50,6 +50,12 @@ def test_embeddings_have_about_unit_length_and_padding_is_zero() -> None:
     assert weight[PAD + 1 :].norm(dim=1).mean().item() == pytest.approx(1, abs=0.05)
 
 
+@pytest.mark.parametrize("token", [-1, 5])
+def test_a_token_that_does_not_exist_is_named(token: int) -> None:
+    with pytest.raises(ShapeError, match=f"token {token} does not exist: only 0 to 4 exist"):
+        token_embedding(5, 2)(torch.tensor([[1, token]]))
+
+
 def test_windows_slide_over_the_tokens_before() -> None:
     windows = token_windows(torch.tensor([[7, 8, 9]]), torch.tensor([[1, 2, 3]]))
     assert windows.tolist() == [[[2, 3, 7], [3, 7, 8], [7, 8, 9]]]

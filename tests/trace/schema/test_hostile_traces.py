@@ -180,6 +180,10 @@ def test_values_and_entries_are_counted_before_they_are_made(tmp_path: Path) -> 
     tree["target"]["tokens"] *= 5_000
     path.write_text(json.dumps(tree))
     _refused(path, "target.tokens has 20,000 entries, more than 10,000")
+    tree = tree_of(small_models.small_trace())
+    tree["sites"] *= 2_000
+    path.write_text(json.dumps(tree))
+    _refused(path, "sites has 2,000 entries, more than 1,000")
 
 
 def _refused(path: Path, message: str) -> None:
