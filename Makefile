@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 BROWSER := $(VENV)/browser
-.PHONY: help demo test test-slow lint studio unit coverage docsAGES := studio/node_modules/made-from
+PACKAGES := studio/node_modules/made-from
 PIP := $(BIN)/pip --quiet --disable-pip-version-check
 DEMO := build/demo
 OUTPUT := build/demo-output
@@ -85,7 +85,7 @@ demo: $(READY)
 
 ## test: everything that CI checks (at most 10 minutes on two cores)
 # pytest uses all cores; the other checks use one each, so two of them run at a time.
-test: $(READY) $(.PHONY: help demo test test-slow lint studio unit coverage docsAGES) $(DEMO)/model.json
+test: $(READY) $(PACKAGES) $(DEMO)/model.json
 	$(MAKE) --jobs 2 --output-sync=target lint studio wheel
 	$(MAKE) unit
 
@@ -98,12 +98,12 @@ lint: $(READY)
 	! test -x $(BIN)/actionlint || $(BIN)/actionlint
 
 # Packages for the page's own tests; the page itself may have been built before, without them.
-$(.PHONY: help demo test test-slow lint studio unit coverage docsAGES): studio/package-lock.json | $(READY)
+$(PACKAGES): studio/package-lock.json | $(READY)
 	$(BIN)/python hatch_build.py
 	touch $@
 
 ## studio: types, formatting and tests of the web page
-studio: $(READY) $(.PHONY: help demo test test-slow lint studio unit coverage docsAGES)
+studio: $(READY) $(PACKAGES)
 	cd studio && $(NODE) node_modules/typescript/bin/tsc
 	cd studio && $(PRETTIER) --check .
 	cd studio && $(NODE) node_modules/vitest/vitest.mjs run
@@ -156,7 +156,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/lstmn.py
 
 ## format: format Python and TypeScript
-format: $(READY) $(.PHONY: help demo test test-slow lint studio unit coverage docsAGES)
+format: $(READY) $(PACKAGES)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	cd studio && $(PRETTIER) --write .
