@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -85,6 +86,7 @@ def test_work_that_has_not_started_is_dropped_after_an_error() -> None:
         if item < 2:
             both.wait(timeout=60)
             raise KeyboardInterrupt
+        time.sleep(0.001)  # so that the error is noticed before all are done, also on a busy machine
 
     with pytest.raises(KeyboardInterrupt):
         run_in_threads(work, range(2_000), threads=2)

@@ -99,7 +99,7 @@ def test_check_reports_on_a_model(model: Path) -> None:
     done = here("check", model)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0] == "files      4 as in the card"
+    assert lines[0] == "files      5 as in the card"
     assert lines[1].startswith("weights    ")
     assert lines[2].startswith("self-test  passed, largest difference ")
     assert "overrides are for recipes" in complaint("check", model, "training.epochs=1")

@@ -141,7 +141,8 @@ def pack_site(
     def pack(name: str, tensor: Tensor, *dims: str) -> str:
         packed = PackedTensor.pack(tensor.numpy(), *dims)
         for other, known in tensors.items():  # store equal arrays once
-            if known.data == packed.data and _shape_without_ones(known) == _shape_without_ones(packed):
+            is_term = "/score_" in other  # has an axis of heads
+            if not is_term and known.data == packed.data and _shape_without_ones(known) == _shape_without_ones(packed):
                 return other
         tensors[f"{site.id}/{name}"] = packed
         return f"{site.id}/{name}"

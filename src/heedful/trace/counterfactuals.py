@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.attention import AttentionOutput, Detail, Hooks, Memory, Override
@@ -132,30 +132,30 @@ def recommender_counterfactuals(
     original = model.score_items(history, targets).scores.sigmoid()
     records: list[Counterfactual] = []
     for edit in _position_edits(range(len(history))):
-        hooks = Hooks(Detail.NONE, edit=_edit_all_rows(model.alignment_site, edit))
+        is_own = targets == history[edit.position]  # an item does not attend to itself
+        hooks = Hooks(Detail.NONE, edit=_edit_other_rows(model.alignment_site, edit, is_own))
         scores = model.score_items(history, targets, hooks).scores
         check_log_probabilities(scores, scores)
         distances, logp = (scores.sigmoid() - original).abs(), F.logsigmoid(scores)
         for step, item in enumerate(targets.tolist()):
-            if item == int(history[edit.position]):
-                continue  # an item does not attend to itself
+            if bool(is_own[step]):
+                continue
             top = [Candidate(id=item, text=item_name(item), logp=round(float(logp[step]), 5))]
             tvd = round(float(distances[step]), 6)
             records.append(Counterfactual(op=edit.op, step=step, position=edit.position, tvd=tvd, top=top))
     return records
 
 
-def _edit_all_rows(site: str, edit: _PositionEdit) -> EditHook:
-    """Return a hook that gives all rows the weights of one edit."""
+def _edit_other_rows(site: str, edit: _PositionEdit, is_own: Bool[Tensor, " target"]) -> EditHook:
+    """Return a hook that gives the weights of one edit to all targets but those that `is_own` marks."""
 
     def hook(hook_site: str, output: AttentionOutput, _: Tensor) -> Override | None:
         if hook_site != site:
             return None
         assert output.weights is not None
         chosen = F.one_hot(torch.tensor(edit.position), output.weights.shape[-1]).bool()
-        if edit.op == "zero":
-            return Override(remove_weights(output.weights, chosen))
-        return Override(chosen.to(output.weights).expand_as(output.weights).clone())
+        edited = chosen.to(output.weights) if edit.op == "onehot" else remove_weights(output.weights, chosen)
+        return Override(torch.where(is_own[None, :, None, None], output.weights, edited))
 
     return hook
 
