@@ -18,6 +18,7 @@ from torch import Tensor
 
 from heedful import kernels
 from heedful.fused.packed_gru import run_packed_gru
+from heedful.kernels.alignment import ParallelIds, Prior, expected_links, likeliest_links, make_pair_table
 from heedful.kernels.history_attention import (
     CONCAT,
     DOT,
@@ -238,7 +239,26 @@ def assert_agree(actual: Tensor, expected: Tensor, tolerance: Tolerance) -> None
     torch.testing.assert_close(actual, expected, rtol=tolerance.relative, atol=scale * tolerance.absolute)
 
 
+def word_alignment(fuzz: Fuzz) -> Run:
+    sentences, n_sources, n_targets = fuzz.size(), fuzz.size(2), fuzz.size(1)
+    lengths = torch.randint(fuzz.size(1) + 1, (2, sentences))
+    offsets = torch.cat([torch.zeros(2, 1, dtype=torch.long), lengths.cumsum(dim=1)], dim=1)
+    source = torch.randint(1, n_sources, (int(offsets[0, -1]),))
+    target = torch.randint(n_targets, (int(offsets[1, -1]),))
+    ids = ParallelIds(source, offsets[0].contiguous(), target, offsets[1].contiguous())
+    prior, numbers = Prior(0.08, fuzz.random.choice([0.0, 4.0, 14.0])), torch.rand(n_sources * n_targets)
+
+    def run() -> Sequence[Tensor]:
+        table = make_pair_table(ids, n_sources, n_targets)
+        result = expected_links(table, numbers[: len(table.sources)].clone(), prior)
+        assert len(likeliest_links(table, numbers[: len(table.sources)].clone(), prior)) == len(target)
+        return table.sources.float(), table.offsets.float(), result.counts.float(), torch.tensor(result[1:])
+
+    return run
+
+
 KERNELS = [
+    word_alignment,
     additive_attention,
     additive_attention_backward,
     dot_attention,

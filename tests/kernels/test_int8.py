@@ -1,4 +1,4 @@
-"""Products with int8 weights: every C build against torch."""
+"""Products with int8 weights: every C build and instruction set against torch."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import torch
 from heedful import kernels
 from heedful.fused.packed_gru import run_packed_gru
 
-pytestmark = pytest.mark.usefixtures("c_build")
+pytestmark = pytest.mark.usefixtures("c_int8")
 
 
-@pytest.mark.parametrize("size", [(1, 1, 1), (1, 16, 4), (5, 70, 33), (13, 129, 512)])
+@pytest.mark.parametrize("size", [(1, 1, 1), (1, 16, 4), (5, 70, 33), (2, 33, 7), (13, 129, 512), (1, 129, 33)])
 def test_a_product_equals_torch_and_is_close_to_float32(
     size: tuple[int, int, int], use_torch: Callable[[], None]
 ) -> None:
@@ -26,6 +26,15 @@ def test_a_product_equals_torch_and_is_close_to_float32(
     exact = x @ weight.T + bias
     torch.testing.assert_close(from_c[0], exact[0], rtol=1e-5, atol=3e-6)
     assert (from_c - exact).norm() <= 0.03 * exact.norm() + 0.1
+
+
+def test_products_of_the_largest_bytes_do_not_overflow(use_torch: Callable[[], None]) -> None:
+    signs = torch.tensor([1.0, -1.0])[torch.randint(2, (70, 512))]
+    weight, x = signs, torch.cat([signs[:9], torch.ones(4, 512)])
+    from_c = kernels.Int8Product(weight)(x)
+    use_torch()
+    torch.testing.assert_close(from_c, kernels.Int8Product(weight)(x), rtol=1e-6, atol=1e-3)
+    torch.testing.assert_close(from_c[:9].diagonal(), torch.full((9,), 512.0), rtol=1e-6, atol=1e-3)
 
 
 @pytest.mark.parametrize("reverse", [False, True])

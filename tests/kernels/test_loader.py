@@ -100,11 +100,31 @@ def test_an_empty_folder_has_no_kernels_and_says_nothing(tmp_path: Path) -> None
         assert loader.load_from(tmp_path) is None
 
 
-@pytest.mark.parametrize(("level", "fast"), [(4, True), (3, False), (0, False), (None, False)])
-def test_int8_is_fast_only_with_vnni(level: int | None, fast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = None if level is None else loader.Kernels(ctypes.CDLL(None), level)
+@pytest.mark.parametrize(("int8", "fast"), [("avx512-vnni", True), ("avx2", True), ("plain", False), (None, False)])
+def test_int8_is_fast_only_with_instructions_for_it(
+    int8: str | None, fast: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = None if int8 is None else loader.Kernels(ctypes.CDLL(None), 3, int8)
     monkeypatch.setattr(loader, "_load", lambda: loaded)
     assert kernels.has_fast_int8() is fast
+
+
+@needs_builds
+@pytest.mark.parametrize("limit", loader.LIMITS)
+def test_the_environment_limits_the_instructions(limit: str) -> None:
+    code = "from heedful.kernels import loader; k = loader._load(); print(k.level, k.int8)"
+    level, int8 = run_python(code, HEEDFUL_KERNELS=limit).stdout.split()
+    order = list(loader.LIMITS)
+    assert int(level) <= loader.LIMITS[limit]
+    assert order.index(int8) <= order.index(limit) if int8 in order else limit != loader.PLAIN
+
+
+@needs_builds
+def test_an_unknown_limit_warns_and_changes_nothing() -> None:
+    code = "from heedful.kernels import loader; print(loader._load().int8)"
+    best, unknown = run_python(code), run_python(code, HEEDFUL_KERNELS="sse9")
+    assert unknown.stdout == best.stdout
+    assert "HEEDFUL_KERNELS=sse9 has no effect; known: 0, plain, avx2" in unknown.stderr
 
 
 def test_the_kernels_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:

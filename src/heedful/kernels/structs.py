@@ -68,6 +68,26 @@ class HistoryAttention(ctypes.Structure):
     )
 
 
+class AlignmentCorpus(ctypes.Structure):
+    """The sentence pairs of a word alignment, see `csrc/alignment.c`."""
+
+    _fields_ = (
+        _fields(_I64, "n_words", "source_vocabulary", "longest")
+        + _fields(_POINTER, "source", "source_offsets", "target_offsets")
+        + _fields(_POINTER, "order", "word_offsets", "sentences")
+    )
+
+
+class AlignmentStep(ctypes.Structure):
+    """One pass over the pairs of a word alignment, see `csrc/alignment.c`."""
+
+    _fields_ = (
+        _fields(_POINTER, "table_offsets", "table", "probabilities")
+        + _fields(ctypes.c_double, "null_probability", "tension")
+        + _fields(_POINTER, "counts", "statistics", "best")
+    )
+
+
 _P, _I, _F, _U = _POINTER, _I64, _FLOAT, _U32
 ARGUMENTS: dict[str, tuple[type, ...]] = {
     "heed_cross_entropy": (_P, _P, _I, _I, _F, _P, _P),
@@ -82,6 +102,8 @@ ARGUMENTS: dict[str, tuple[type, ...]] = {
     "heed_lstm_cell_backward": (_P, _P, _P, _P, _P, _I, _I),
     "heed_pack_int8": (_P, _I, _I, _P),
     "heed_int8_linear": (_P, _P, _P, _P, _I),
+    "heed_int8_name": (_I,),
+    "heed_choose_int8": (_I,),
     "heed_top_k": (_P, _I, _I, _I, _P, _P),
     "heed_rnn_decoder_step": (_P,) * 7 + (_I, _P, _P, _I, _I, _P, _P, _P, _I, _I),
     "heed_rnn_decoder_greedy": (_P, _I, _I, _I) + (_P,) * 5 + (_I, _P, _I, _P, _P, _P, _I, _I),
@@ -93,6 +115,8 @@ ARGUMENTS: dict[str, tuple[type, ...]] = {
     "heed_transformer_greedy": (_P, _I, _I, _I, _I, _I) + (_P,) * 5 + (_I, _P, _I, _P, _P, _P, _P, _I, _I),
     "heed_transformer_encoder": (_P, _P, _P, _I, _P, _I, _P, _P),
     "heed_history_attention": (_P,),
+    "heed_alignment_table": (_P, _P, _P, _P),
+    "heed_alignment_pass": (_P, _P),
     "heed_find_out_of_range": (_P, _I, _I, _I),
     "heed_are_offsets": (_P, _I, _I),
     "heed_struct_size": (_I,),
@@ -102,12 +126,19 @@ RETURNS_I64 = frozenset(
         "heed_rnn_decoder_greedy",
         "heed_transformer_greedy",
         "heed_history_attention",
+        "heed_alignment_table",
+        "heed_alignment_pass",
         "heed_find_out_of_range",
         "heed_are_offsets",
         "heed_struct_size",
+        "heed_choose_int8",
     }
 )
-STRUCTS = (Int8Matrix, RnnDecoder, LayerNorm, TransformerLayer, Transformer, HistoryAttention)
+RETURNS_STRING = frozenset({"heed_int8_name"})
+STRUCTS = (
+    *(Int8Matrix, RnnDecoder, LayerNorm, TransformerLayer, Transformer, HistoryAttention),
+    *(AlignmentCorpus, AlignmentStep),
+)
 
 
 class InterfaceError(Exception):
@@ -125,7 +156,7 @@ def declare(library: ctypes.CDLL) -> None:
         except AttributeError as error:
             raise InterfaceError(str(error)) from error
         function.argtypes = arguments
-        function.restype = _I64 if name in RETURNS_I64 else None
+        function.restype = _I64 if name in RETURNS_I64 else ctypes.c_char_p if name in RETURNS_STRING else None
     for index, struct in enumerate(STRUCTS):
         expected, actual = ctypes.sizeof(struct), library.heed_struct_size(index)
         if expected != actual:

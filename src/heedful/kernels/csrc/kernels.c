@@ -43,11 +43,13 @@ i64 heed_are_offsets(const i64 *offsets, i64 count, i64 total) {
 #include "rnn_decoder.c"
 #include "transformer.c"
 #include "history_attention.c"
+#include "alignment.c"
 
 /* The sizes of the structs in the order of STRUCTS in kernels/structs.py, which compares them with its own; 0 behind the
  * last. */
 i64 heed_struct_size(i64 index) {
   static const i64 sizes[] = {sizeof(Int8Matrix),       sizeof(RnnDecoder),  sizeof(LayerNorm),
-                              sizeof(TransformerLayer), sizeof(Transformer), sizeof(HistoryAttention)};
+                              sizeof(TransformerLayer), sizeof(Transformer), sizeof(HistoryAttention),
+                              sizeof(AlignmentCorpus),  sizeof(AlignmentStep)};
   return index >= 0 && index < (i64)(sizeof(sizes) / sizeof(sizes[0])) ? sizes[index] : 0;
 }
