@@ -24,7 +24,7 @@ from heedful.layers.state import DecoderOutput, EncoderOutput
 from heedful.layers.transformer import TransformerEncoder
 from heedful.models import Seq2Seq
 from heedful.trace.schema import PackedTensor, SideName, Site, SiteRecord, Step, TraceDetail
-from heedful.trace.steps import TokenText, record_step
+from heedful.trace.steps import N_CANDIDATES, TokenText, record_step
 from heedful.trace.terms import find_attention, largest_unit, output_terms, pack_score_terms, read_out_terms
 
 SOURCE = "source"  # tensor: the encoder's output per position, (S, d)
@@ -48,6 +48,7 @@ class CaptureRequest(NamedTuple):
     detail: TraceDetail = "steps"
     edit: EditHook | None = None
     n_forced: int = 0  # how many of the first tokens the model did not choose
+    candidates: int = N_CANDIDATES  # likely tokens to record per step
 
 
 def capture_hooks(detail: TraceDetail, edit: EditHook | None) -> Hooks:
@@ -208,6 +209,13 @@ def _record_steps(model: Seq2Seq, logits: Tensor, request: CaptureRequest, token
     logp = logits.log_softmax(dim=-1)
     inputs = [model.start_token, *request.tokens]
     return [
-        record_step(logp[t], token, token_text, input=inputs[t], forced=t < request.n_forced)
+        record_step(
+            logp[t],
+            token,
+            token_text,
+            input=inputs[t],
+            forced=t < request.n_forced,
+            candidates=request.candidates,
+        )
         for t, token in enumerate(request.tokens)
     ]

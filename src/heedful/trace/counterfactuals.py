@@ -1,6 +1,7 @@
 """Counterfactual outputs: for each step and source position, what if it had all of the weight, or none?
 
-All edits of one step are computed as a batch: the query axis repeats one state, and each row has its own weights.
+The edits of one step are computed as batches: the query axis repeats one state, and each row has its own weights.
+Between two batches a time limit is checked.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from heedful.attention import AttentionOutput, Detail, Hooks, Memory, Override
 from heedful.attention import Edit as EditHook
 from heedful.data.batch import Padded, Regions, TextBatch
 from heedful.data.labels import LabelBatch
-from heedful.models import Classifier, LanguageModel, Recommender, Seq2Seq
+from heedful.decoding import NEVER, StopCondition
+from heedful.models import AutoregressiveModel, Classifier, LanguageModel, Recommender
 from heedful.models.autoregressive import next_token_logits
 from heedful.trace.edits import remove_weights
 from heedful.trace.schema import Candidate, Counterfactual
@@ -25,9 +27,10 @@ from heedful.trace.steps import TokenText, check_log_probabilities, top_candidat
 
 N_CANDIDATES = 5  # per counterfactual
 N_REGION_CANDIDATES = 3  # the same for images, which have many regions
+MAX_CELLS = 65_536  # attention weights per batch of edits: their scores can take some kilobytes each
 
 
-class _PositionEdit(NamedTuple):
+class PositionEdit(NamedTuple):
     """One edit: a source position gets all of the weight, or none."""
 
     op: Literal["onehot", "zero"]
@@ -36,7 +39,11 @@ class _PositionEdit(NamedTuple):
 
 @torch.inference_mode()
 def seq2seq_counterfactuals(
-    model: Seq2Seq, source: Padded | Regions, tokens: Sequence[int], token_text: TokenText
+    model: AutoregressiveModel,
+    source: Padded | Regions,
+    tokens: Sequence[int],
+    token_text: TokenText,
+    stop: StopCondition = NEVER,
 ) -> list[Counterfactual]:
     """Return the counterfactuals of every step of an output; none for a model without attention."""
     site = model.alignment_site
@@ -46,33 +53,41 @@ def seq2seq_counterfactuals(
     edits = _all_edits(state.memory[site])
     last = torch.tensor([model.start_token])
     n_candidates = N_REGION_CANDIDATES if isinstance(source, Regions) else N_CANDIDATES
-    hooks = Hooks(Detail.NONE, edit=_edit_rows(site, edits))
     records: list[Counterfactual] = []
     for step, token in enumerate(tokens):
-        original = next_token_logits(model.step(state, last)).softmax(dim=-1)
-        edited = next_token_logits(
-            model.step(state.expand_to_beam(len(edits)), last.repeat(len(edits)), hooks)
-        ).softmax(dim=-1)
-        records += _records(edits, step, edited, original, token_text, n_candidates)
-        state, last = model.step(state, last).state, torch.tensor([token])
+        original = model.step(state, last)
+        probabilities = next_token_logits(original).softmax(dim=-1)
+        for part in _batches(edits, state.memory[site].keep.shape[1]):
+            stop.check(step, len(tokens))
+            hooks = Hooks(Detail.NONE, edit=_edit_rows(site, part))
+            output = model.step(state.expand_to_beam(len(part)), last.repeat(len(part)), hooks)
+            edited = next_token_logits(output).softmax(dim=-1)
+            records += counterfactual_records(part, step, edited, probabilities, token_text, n_candidates)
+        state, last = original.state, torch.tensor([token])
     return records
 
 
 @torch.inference_mode()
-def classifier_counterfactuals(model: Classifier, source: Padded, labels: Sequence[str]) -> list[Counterfactual]:
+def classifier_counterfactuals(
+    model: Classifier, source: Padded, labels: Sequence[str], stop: StopCondition = NEVER
+) -> list[Counterfactual]:
     """Return the counterfactuals of a classification; none for a model that does not pool by attention."""
     output = model(LabelBatch(source), Hooks(Detail.WEIGHTS))
     if output.pooling_query is None or model.alignment_site is None:
         return []
-    edits = _all_edits(output.pooling_query.memory)
-    hooks = Hooks(Detail.NONE, edit=_edit_rows(model.alignment_site, edits))
-    edited = model.reattend(output.pooling_query.repeat(len(edits)), hooks)[0].softmax(dim=-1)
-    return list(_records(edits, 0, edited, output.logits.softmax(dim=-1), labels.__getitem__))
+    memory, original = output.pooling_query.memory, output.logits.softmax(dim=-1)
+    records: list[Counterfactual] = []
+    for part in _batches(_all_edits(memory), memory.keep.shape[1]):
+        stop.check(0, 1)
+        hooks = Hooks(Detail.NONE, edit=_edit_rows(model.alignment_site, part))
+        edited = model.reattend(output.pooling_query.repeat(len(part)), hooks)[0].softmax(dim=-1)
+        records += counterfactual_records(part, 0, edited, original, labels.__getitem__)
+    return records
 
 
 @torch.inference_mode()
 def language_model_counterfactuals(
-    model: LanguageModel, inputs: Int[Tensor, "1 step"], token_text: TokenText
+    model: LanguageModel, inputs: Int[Tensor, "1 step"], token_text: TokenText, stop: StopCondition = NEVER
 ) -> list[Counterfactual]:
     """Return the counterfactuals of every next word of a text; none for a model without attention.
 
@@ -85,12 +100,14 @@ def language_model_counterfactuals(
     records: list[Counterfactual] = []
     for step in range(inputs.shape[1]):
         prefix = inputs[:, : step + 1]
-        edits = _position_edits(range(step if is_tape else step + 1))  # a tape holds the steps before this one
+        n_positions = step if is_tape else step + 1  # a tape holds the steps before this one
+        edits = position_edits(range(n_positions))
         original = _next_word_probabilities(model, prefix, Hooks(Detail.NONE))
-        if edits:
-            hooks = Hooks(Detail.NONE, edit=_edit_rows_at(site, edits, step))
-            edited = _next_word_probabilities(model, prefix.expand(len(edits), -1), hooks)
-            records += _records(edits, step, edited, original, token_text)
+        for part in _batches(edits, (step + 1) ** 2):
+            stop.check(step, inputs.shape[1])
+            hooks = Hooks(Detail.NONE, edit=_edit_rows_at(site, part, step, n_positions))
+            edited = _next_word_probabilities(model, prefix.expand(len(part), -1), hooks)
+            records += counterfactual_records(part, step, edited, original, token_text)
     return records
 
 
@@ -100,11 +117,10 @@ def _next_word_probabilities(model: LanguageModel, ids: Tensor, hooks: Hooks) ->
     return probabilities
 
 
-def _edit_rows_at(site: str, edits: Sequence[_PositionEdit], step: int) -> EditHook:
+def _edit_rows_at(site: str, edits: Sequence[PositionEdit], step: int, n_positions: int) -> EditHook:
     """Return a hook that gives row r the weights of edit r, at one step."""
     positions = torch.tensor([edit.position for edit in edits])
     is_onehot = torch.tensor([edit.op == "onehot" for edit in edits])[:, None, None, None]
-    n_positions = int(positions.max()) + 1
 
     def hook(hook_site: str, output: AttentionOutput, steps: Tensor) -> Override | None:
         is_step = steps == step
@@ -131,7 +147,7 @@ def recommender_counterfactuals(
         return []
     original = model.score_items(history, targets).scores.sigmoid()
     records: list[Counterfactual] = []
-    for edit in _position_edits(range(len(history))):
+    for edit in position_edits(range(len(history))):
         is_own = targets == history[edit.position]  # an item does not attend to itself
         hooks = Hooks(Detail.NONE, edit=_edit_other_rows(model.alignment_site, edit, is_own))
         scores = model.score_items(history, targets, hooks).scores
@@ -146,7 +162,7 @@ def recommender_counterfactuals(
     return records
 
 
-def _edit_other_rows(site: str, edit: _PositionEdit, is_own: Bool[Tensor, " target"]) -> EditHook:
+def _edit_other_rows(site: str, edit: PositionEdit, is_own: Bool[Tensor, " target"]) -> EditHook:
     """Return a hook that gives the weights of one edit to all targets but those that `is_own` marks."""
 
     def hook(hook_site: str, output: AttentionOutput, _: Tensor) -> Override | None:
@@ -160,17 +176,24 @@ def _edit_other_rows(site: str, edit: _PositionEdit, is_own: Bool[Tensor, " targ
     return hook
 
 
-def _all_edits(memory: Memory) -> list[_PositionEdit]:
-    return _position_edits(memory.keep[0].nonzero().squeeze(1).tolist())
+def _batches(edits: Sequence[PositionEdit], n_cells: int) -> Iterator[Sequence[PositionEdit]]:
+    """Yield the edits in batches of at most `MAX_CELLS` weights, of which each edit has `n_cells`."""
+    size = max(1, MAX_CELLS // n_cells)
+    return (edits[first : first + size] for first in range(0, len(edits), size))
 
 
-def _position_edits(positions: Sequence[int]) -> list[_PositionEdit]:
+def _all_edits(memory: Memory) -> list[PositionEdit]:
+    return position_edits(memory.keep[0].nonzero().squeeze(1).tolist())
+
+
+def position_edits(positions: Sequence[int]) -> list[PositionEdit]:
+    """Return both edits of every position."""
     ops: tuple[Literal["onehot", "zero"], ...] = ("onehot", "zero")
-    return [_PositionEdit(op, position) for op in ops for position in positions]
+    return [PositionEdit(op, position) for op in ops for position in positions]
 
 
-def _records(
-    edits: Sequence[_PositionEdit],
+def counterfactual_records(
+    edits: Sequence[PositionEdit],
     step: int,
     edited: Float[Tensor, "edit vocab"],
     original: Float[Tensor, "1 vocab"],
@@ -186,7 +209,7 @@ def _records(
         yield Counterfactual(op=op, step=step, position=position, tvd=round(float(tvd[row]), 6), top=top)
 
 
-def _edit_rows(site: str, edits: Sequence[_PositionEdit]) -> EditHook:
+def _edit_rows(site: str, edits: Sequence[PositionEdit]) -> EditHook:
     """Return a hook that gives row r of the one sentence the weights of edit r."""
     positions = torch.tensor([edit.position for edit in edits])
     is_onehot = torch.tensor([edit.op == "onehot" for edit in edits])[None, :, None, None]

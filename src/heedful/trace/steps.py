@@ -33,7 +33,13 @@ def check_log_probabilities(logp: Tensor, chosen: Tensor) -> None:
 
 
 def record_step(
-    logp: Float[Tensor, " vocab"], token: int, token_text: TokenText, *, input: int | None = None, forced: bool = False
+    logp: Float[Tensor, " vocab"],
+    token: int,
+    token_text: TokenText,
+    *,
+    input: int | None = None,
+    forced: bool = False,
+    candidates: int = N_CANDIDATES,
 ) -> Step:
     """Return the record of a step that generated `token`, given the log-probabilities of all tokens."""
     check_log_probabilities(logp, logp[token])
@@ -43,5 +49,5 @@ def record_step(
         forced=forced,
         rank=int((logp > logp[token]).sum()),
         entropy=float(torch.special.entr(logp.exp()).sum()),
-        top=top_candidates(logp, N_CANDIDATES, token_text),
+        top=top_candidates(logp, candidates, token_text),
     )

@@ -26,6 +26,7 @@ from heedful.trace.schema.display import TraceDisplay
 from heedful.trace.schema.edit import Counterfactual, Edit
 from heedful.trace.schema.file import read_trace_bytes
 from heedful.trace.schema.fold import Array
+from heedful.trace.schema.given import attention_fields
 from heedful.trace.schema.info import Checks, Generator, ModelInfo
 from heedful.trace.schema.migrate import OLD_SCHEMA, SCHEMA, migrate_trace
 from heedful.trace.schema.side import Gold, Side, side_from_words
@@ -129,6 +130,38 @@ class Trace(TraceDisplay):
             tensors={"weights": PackedTensor.pack(array, "T", "H", "S")},
         )
         return trace.with_id()
+
+    @classmethod
+    def from_attentions(
+        cls,
+        attentions: Any,
+        tokens: Sequence[str],
+        *,
+        target_tokens: Sequence[str] | None = None,
+        decoder_attentions: Any = None,
+        cross_attentions: Any = None,
+        model: str = "given attentions",
+    ) -> Self:
+        """Return a trace of weights that you have already: tuples with a tensor (1, head, query, key) per layer.
+
+        Those are what models of transformers return with `output_attentions=True`, and what bertviz takes. For an
+        encoder-decoder `attentions` are the encoder's (or None), and `target_tokens` the output. The tuples of tuples
+        that `generate` returns, a step each, are joined.
+
+        >>> import numpy as np
+        >>> layers = (np.full((1, 2, 3, 3), 1 / 3), np.eye(3)[None, None].repeat(2, axis=1))
+        >>> Trace.from_attentions(layers, ["a", "b", "c"]).weights("enc.1.self").shape  # query, head, key
+        (3, 2, 3)
+        """
+        fields = attention_fields(
+            attentions,
+            tokens,
+            target_tokens=target_tokens,
+            decoder_attentions=decoder_attentions,
+            cross_attentions=cross_attentions,
+            model=model,
+        )
+        return cls.build(**fields).with_id()
 
     def with_id(self) -> Self:
         """Return the trace with its date, generator, and an id that is a hash of its content."""
