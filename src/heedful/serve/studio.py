@@ -1,0 +1,77 @@
+"""The studio: the server with one page, one script and one style sheet, built from `studio/` at installation."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+
+from fastapi import APIRouter, FastAPI
+from starlette.responses import Response
+
+from heedful.errors import ServeError, TraceError
+from heedful.serve import training_jobs
+from heedful.serve.app import create_app
+from heedful.serve.settings import ServeSettings
+from heedful.viz.open_page import has_screen
+from heedful.viz.page import read_built
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self';"
+    " frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>heedful studio</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/studio/studio.css">
+</head>
+<body>
+<div id="studio"><noscript>The studio needs JavaScript.</noscript></div>
+<script src="/studio/studio.js"></script>
+</body>
+</html>
+"""
+FILES = {
+    "studio.js": "text/javascript",
+    "studio.css": "text/css",
+    "studio.vi.json": "application/json",
+    "studio.zh.json": "application/json",
+}
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/")
+async def page() -> Response:
+    """Return the page."""
+    return Response(PAGE, media_type="text/html", headers={"content-security-policy": POLICY})
+
+
+@router.get("/studio/{name}")
+async def file(name: str) -> Response:
+    """Return the script, the style sheet, or the texts in a language."""
+    if name not in FILES:
+        return Response("there is no such file", status_code=404, media_type="text/plain")
+    return Response(read_built(name), media_type=FILES[name])
+
+
+def create_studio(settings: ServeSettings) -> FastAPI:
+    """Return the server with the studio; raise ServeError if it was not built when heedful was installed."""
+    try:
+        for name in FILES:
+            read_built(name)
+    except TraceError as error:
+        raise ServeError(str(error)) from None
+    app = create_app(settings)
+    training_jobs.add_jobs(app)
+    app.include_router(router)
+    return app
+
+
+def open_studio(address: str, browser: bool = True) -> None:
+    """Print the address, whose token lets a browser in, and open it where there is a screen."""
+    print(f"studio: {address}\nOpen this address in a browser; Ctrl-C ends the studio.", file=sys.stderr, flush=True)
+    if browser and has_screen():
+        webbrowser.open(address)

@@ -1,0 +1,103 @@
+"""What goes wrong has a clear answer, and nothing hangs: killed workers, SIGTERM, vanished folders, full disks."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+
+from command_line import complaint
+from serve.local import LocalServer, running
+from serve.server import serving
+
+BODY = {"inputs": ["the black cat"], "options": {"max_length": 9}}
+LONG = {"inputs": ["the black cat"] * 4, "options": {"beam": 32, "max_length": 300}}
+JSON_HEAD = b"POST /v1/translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+def test_sigterm_finishes_what_was_begun(folder: Path) -> None:
+    with serving("-m", folder, "--threads", "1") as server:
+        expected = server.post("/v1/translate", LONG).json()
+        answers: list[Any] = []
+        thread = threading.Thread(target=lambda: answers.append(server.post("/v1/translate", LONG)))
+        thread.start()
+        server.wait_until(lambda: "heedful_requests_in_progress 2.0" in httpx.get(f"{server.address}/metrics").text)
+        server.process.terminate()
+        thread.join()
+        assert answers[0].json() == expected
+        assert server.process.wait(60) in (0, -signal.SIGTERM)
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"{server.address}/health")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs kill -9")
+def test_a_killed_worker_is_replaced_and_the_others_go_on(folder: Path) -> None:
+    with serving("-m", folder, "--workers", "2", "--threads", "1") as server:
+        children = subprocess.run(["pgrep", "-P", str(server.process.pid)], capture_output=True, text=True).stdout
+        workers = [
+            pid for pid in map(int, children.split()) if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
+        assert len(workers) == 2
+        os.kill(workers[0], signal.SIGKILL)
+        lost = 0
+        for _ in range(20):
+            try:  # a connection of its own each; one that the killed worker had accepted is lost
+                assert httpx.post(f"{server.address}/v1/translate", json=BODY, timeout=60).status_code == 200
+            except httpx.TransportError:
+                lost += 1
+        assert lost <= 2
+        assert "heedful_requests_total" in httpx.get(f"{server.address}/metrics").text
+
+
+def test_a_folder_that_vanishes(folder: Path, tmp_path: Path) -> None:
+    kept, gone = (Path(shutil.copytree(folder, tmp_path / name)) for name in ("kept", "gone"))
+    with running(models={"kept": str(kept), "gone": str(gone)}, max_models=1) as local:
+        assert local.post("/v1/translate", {**BODY, "model": "kept"}).status_code == 200
+        shutil.rmtree(gone)
+        shutil.rmtree(kept)
+        assert local.post("/v1/translate", {**BODY, "model": "kept"}).status_code == 200  # in memory
+        trace = {"input": "the cat", "model": "kept", "detail": "weights", "what_if": False}
+        assert local.post("/v1/trace", trace).status_code == 200
+        answer = local.post("/v1/translate", {**BODY, "model": "gone"})
+        assert (answer.status_code, answer.json()["title"]) == (503, "Service Unavailable")
+        assert "no such model folder" in answer.json()["detail"]
+        assert {model["name"] for model in local.get("/v1/models").json()["models"]} == {"kept", "gone"}
+
+
+def test_the_least_recently_used_model_leaves(folder: Path) -> None:
+    with running(models={name: str(folder) for name in "abc"}, max_models=2) as local:
+        for name in "abac":
+            assert local.post("/v1/translate", {**BODY, "model": name}).status_code == 200
+        assert local.state.store.loaded == ["a", "c"]
+
+
+def test_a_full_disk_is_said(local: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("tempfile.SpooledTemporaryFile.rollover", full)
+    answer = local.client.post("/v1/caption", files={"file": ("a.png", b"a" * 3_000_000)})
+    assert answer.status_code == 503
+    assert "No space left" in answer.json()["detail"]
+
+
+def test_half_sent_bodies_leave_nothing_behind(local: LocalServer) -> None:
+    for _ in range(5):
+        local.raw(JSON_HEAD + b'Content-Length: 500\r\n\r\n{"inputs":["the', wait=False)
+    local.raw(JSON_HEAD + b"Content-Length: 500\r\n\r\n", wait=False)
+    assert local.post("/v1/translate", BODY).status_code == 200
+    local.wait_until(lambda: local.get("/metrics").text.count("heedful_requests_in_progress 1.0"))
+
+
+def test_a_taken_port_is_said(local: LocalServer) -> None:
+    assert "Address already in use" in complaint("serve", "--port", str(local.port))
+    assert "no such model folder" in complaint("serve", "-m", "/nowhere/model")
