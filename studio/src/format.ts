@@ -1,11 +1,12 @@
 /** Numbers and tokens as text. */
+import { t } from "./i18n";
 import type { Side, Token } from "./trace";
 
 const MINUS = "\u2212";
 
 /** Three decimals; smaller numbers as a power of ten. */
 export function formatNumber(value: number, digits = 3): string {
-  if (!Number.isFinite(value)) return Number.isNaN(value) ? "not a number" : value > 0 ? "∞" : `${MINUS}∞`;
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? t("not a number") : value > 0 ? "∞" : `${MINUS}∞`;
   if (value === 0) return "0";
   const size = Math.abs(value);
   const text = size < 0.5 * 10 ** -digits ? size.toExponential(0) : size.toFixed(digits);
@@ -25,17 +26,17 @@ export function formatDifference(value: number): string {
 /** Whole percents; near 0 and 1 with a decimal, so that neither is claimed too early. */
 export function formatPercent(value: number): string {
   const text = (100 * value).toFixed(value < 0.0995 || (value > 0.99 && value < 1) ? 1 : 0);
-  if (value > 0 && text === "0.0") return "less than 0.1 %";
-  return value < 1 && text === "100.0" ? "more than 99.9 %" : `${text} %`;
+  if (value > 0 && text === "0.0") return t("less than {share}", { share: "0.1 %" });
+  return value < 1 && text === "100.0" ? t("more than {share}", { share: "99.9 %" }) : `${text} %`;
 }
 
 export const formatCount = (value: number): string => value.toLocaleString("en-US");
 
-/** The text of a token; a subword that continues a word starts with a hyphen. */
+/** The text of a token; a subword that continues a word starts with a hyphen, unless it is punctuation. */
 export function tokenText(side: Side, position: number): string {
   const token = side.tokens[position]!;
   const continues = token.word >= 0 && side.tokens[position - 1]?.word === token.word;
-  return (continues ? "‑" : "") + withoutMarker(token);
+  return (continues && /^[\p{L}\p{N}]/u.test(token.text) ? "‑" : "") + withoutMarker(token);
 }
 
 /** The text of a token without the marker of a preceding space. */

@@ -1,5 +1,6 @@
 /** The formulas of every score, normalizer and placement, and the same with the numbers of one step. */
 import type { Children, VNode } from "./dom";
+import { t } from "./i18n";
 import { entmax15, gaussian, sparsemax, weightsFromScores } from "./equations";
 import {
   DOT,
@@ -44,7 +45,7 @@ export function scoreRule({ settings, record }: StepDetail): { rule: VNode; mean
   const heads = settings.heads > 0;
   const query = heads ? [mi("Q"), q()] : [q()];
   const key = heads ? [mi("K"), k()] : [k()];
-  const projected = heads ? " Q and K are this head's learned projections." : "";
+  const projected = heads ? ` ${t("Q and K are this head's learned projections.")}` : "";
   const rules: Record<string, [Children, string]> = {
     additive: [
       [
@@ -59,29 +60,30 @@ export function scoreRule({ settings, record }: StepDetail): { rule: VNode; mean
         key,
         !settings.bias && !settings.coverage && mo(")"),
       ],
-      `W, U${settings.bias ? ", b" : ""} and v are learned.${settings.coverage ? " C is the coverage: the sum of this word's weights so far." : ""}`,
+      t("{letters} and v are learned.", { letters: settings.bias ? "W, U, b" : "W, U" }) +
+        (settings.coverage ? ` ${t("C is the coverage: the sum of this word's weights so far.")}` : ""),
     ],
     concat: [
       [mi("v"), DOT(), call("tanh", mi("W"), concatenate(query, mo(";"), key))],
-      "W and v are learned; [ ; ] concatenates.",
+      t("W and v are learned; [ ; ] concatenates."),
     ],
-    dot: [[query, DOT(), key], "The dot product of query and key."],
+    dot: [[query, DOT(), key], t("The dot product of query and key.")],
     "scaled-dot": [
       frac(mrow(query, DOT(), key), sqrt(mi("d"))),
-      "d is the width of q: the root keeps scores of wide vectors from growing.",
+      t("d is the width of q: the root keeps scores of wide vectors from growing."),
     ],
-    general: [[query, DOT(), mi("W"), key], "W is learned."],
+    general: [[query, DOT(), mi("W"), key], t("W is learned.")],
     location: [
       [mo("("), mi("W"), query, sub(mo(")"), mi("i"))],
-      "W is learned; the score depends on the position, not on the input word.",
+      t("W is learned; the score depends on the position, not on the input word."),
     ],
     "prod-relu": [
       [mi("h"), DOT(), call("relu", mi("W"), mo("("), query, mo("⊙"), key, mo(")"), PLUS(), mi("b"))],
-      "W, b and h are learned; ⊙ is the elementwise product.",
+      t("W, b and h are learned; ⊙ is the elementwise product."),
     ],
     "concat-relu": [
       [mi("h"), DOT(), call("relu", mi("W"), concatenate(query, mo(";"), key), PLUS(), mi("b"))],
-      "W, b and h are learned; [ ; ] concatenates.",
+      t("W, b and h are learned; [ ; ] concatenates."),
     ],
   };
   const entry = rules[settings.score];
@@ -112,7 +114,8 @@ export function scoreNumbers(detail: StepDetail, word: string): VNode | null {
     i === 0 && [EQUALS(), divisor > 1 && mo("("), leading(term.factors[0], secondFactor(term))],
     i > 0 && signed(term.factors[0], secondFactor(term)),
   ]);
-  if (others > 0) lines.push(signed(rest * Math.sqrt(divisor), mt(`\u00a0from ${others} more`)));
+  if (others > 0)
+    lines.push(signed(rest * Math.sqrt(divisor), mt(`\u00a0${t("from {n} more", { n: others })}`)));
   if (divisor > 1) lines.push([mo(")"), mo("/"), sqrt(mt(String(divisor)))]);
   return equationLines(e, [...lines, [EQUALS(), result]]);
 }
@@ -132,18 +135,18 @@ const sumExp = (): Children => [sub(mo("∑"), mi("j")), exp(sub(mi("e"), mi("j"
 export function weightRule({ settings }: StepDetail): { rule: VNode; meaning: string } {
   const e = (): VNode => sub(mi("e"), mi("i"));
   const rules: Record<string, [Children, string]> = {
-    softmax: [frac(exp(e()), mrow(sumExp())), "Exponentials, normalized to sum to 1."],
+    softmax: [frac(exp(e()), mrow(sumExp())), t("Exponentials, normalized to sum to 1.")],
     "smoothed-softmax": [
       frac(exp(e()), sup(mrow(mo("("), sumExp(), mo(")")), mi("β"))),
-      `β = ${settings.beta}: below 1 the weights are flatter and need not sum to 1.`,
+      t("β = {beta}: below 1 the weights are flatter and need not sum to 1.", { beta: settings.beta }),
     ],
     sparsemax: [
       [mi("max"), mo("("), mt("0"), mo(","), e(), mo("−"), mi("τ"), mo(")")],
-      "τ is such that the weights sum to 1; scores below it get weight 0.",
+      t("τ is such that the weights sum to 1; scores below it get weight 0."),
     ],
     entmax15: [
       sup(mrow(mi("max"), mo("("), mt("0"), mo(","), frac(e(), mt("2")), mo("−"), mi("τ"), mo(")")), mt("2")),
-      "τ is such that the weights sum to 1; scores below it get weight 0.",
+      t("τ is such that the weights sum to 1; scores below it get weight 0."),
     ],
   };
   const [rule, meaning] = rules[settings.normalizer] ?? rules.softmax!;
@@ -157,12 +160,12 @@ export function weightRule({ settings }: StepDetail): { rule: VNode; meaning: st
     case "uniform":
       return {
         rule: formula(a(), EQUALS(), frac(mt("1"), mi("n"))),
-        meaning: "A baseline: all n keys get the same weight, whatever the scores.",
+        meaning: t("A baseline: all n keys get the same weight, whatever the scores."),
       };
     case "local-m":
       return {
         rule: formula(a(), EQUALS(), rule),
-        meaning: `${meaning} Only positions within ${settings.window} of the output position get a weight.`,
+        meaning: `${meaning} ${t("Only positions within {window} of the output position get a weight.", { window: settings.window })}`,
       };
     case "local-p":
       return {
@@ -170,14 +173,23 @@ export function weightRule({ settings }: StepDetail): { rule: VNode; meaning: st
           [EQUALS(), rule],
           [DOT(), exp([mo("−"), spread])],
         ]),
-        meaning: `${meaning} Only positions within ${settings.window} of p, a position that the model predicts, get a weight, scaled by a Gaussian; ${settings.renormalize ? "then they are renormalized" : "so they may sum to less than 1"}.`,
+        meaning: `${meaning} ${t(
+          settings.renormalize
+            ? "Only positions within {window} of p, a position that the model predicts, get a weight, scaled by a Gaussian; then they are renormalized."
+            : "Only positions within {window} of p, a position that the model predicts, get a weight, scaled by a Gaussian; so they may sum to less than 1.",
+          { window: settings.window },
+        )}`,
       };
     case "hard":
       return settings.hard_inference === "expectation"
         ? { rule: formula(a(), EQUALS(), rule), meaning }
         : {
             rule: formula(a(), EQUALS(), rule),
-            meaning: `${meaning} Then ${settings.hard_inference === "sample" ? "one position is sampled from these weights" : "the position with the largest weight is taken"}, and gets all of the weight.`,
+            meaning: `${meaning} ${
+              settings.hard_inference === "sample"
+                ? t("Then one position is sampled from these weights, and gets all of the weight.")
+                : t("Then the position with the largest weight is taken, and gets all of the weight.")
+            }`,
           };
     default:
       return { rule: formula(a(), EQUALS(), rule), meaning };
@@ -266,7 +278,7 @@ export function contextNumbers({ weights, values, context }: StepDetail): VNode 
     factor(values[i]![0]!),
   ]);
   const others = order.length - largest.length;
-  const sum = others > 0 ? [[PLUS(), factor(rest), mt(`\u00a0from ${others} more`)]] : [];
+  const sum = others > 0 ? [[PLUS(), factor(rest), mt(`\u00a0${t("from {n} more", { n: others })}`)]] : [];
   const result = [EQUALS(), mn(context[0]!, { "data-from": "context" })];
   return equationLines(sub(vec("c"), mt("1")), [...terms, ...sum, result]);
 }

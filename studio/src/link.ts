@@ -3,7 +3,21 @@ import { clampTick, firstTick, type Timeline } from "./timeline";
 import type { Trace } from "./trace";
 import { findSite, findWalkableSite } from "./ui";
 
-export const VIEWS = ["walk", "alignment", "what-if", "photo", "history"] as const;
+export const VIEWS = [
+  "write",
+  "what-if",
+  "compare",
+  "walk",
+  "alignment",
+  "heads",
+  "beam",
+  "photo",
+  "history",
+  "classify",
+  "read",
+  "train",
+  "lesson",
+] as const;
 export type View = (typeof VIEWS)[number];
 export const FIGURES = ["both", "matrix", "lines"] as const;
 export type Figure = (typeof FIGURES)[number];
@@ -24,6 +38,7 @@ export interface State {
   readonly position: number | null; // the key that Walk explains; null: the largest weight
   readonly op: Op;
   readonly cell: readonly [step: number, position: number] | null; // of What-if
+  readonly node: number | null; // of Beam
 }
 
 export const DEFAULT_STATE: State = {
@@ -41,6 +56,7 @@ export const DEFAULT_STATE: State = {
   position: null,
   op: "onehot",
   cell: null,
+  node: null,
 };
 
 const formatFlag = (value: boolean): string => (value ? "1" : "0");
@@ -60,6 +76,7 @@ export function formatLink(state: State): string {
   if (state.position !== null) query.set("position", String(state.position));
   if (state.op !== DEFAULT_STATE.op) query.set("op", state.op);
   if (state.cell !== null) query.set("cell", state.cell.join("."));
+  if (state.node !== null) query.set("node", String(state.node));
   return `#/${state.view}?${query.toString()}`;
 }
 
@@ -72,18 +89,28 @@ function oneOf<T extends string>(text: string | null, known: readonly T[], fallb
   return known.find((name) => name === text) ?? fallback;
 }
 
-/** The views of a trace: Photo needs an image, History a recommender. */
+/** The views of a trace: Photo needs an image, History a recommender, Heads several heads, Beam a tree. */
 export function availableViews(trace: Trace): View[] {
-  const available: Partial<Record<View, boolean>> = {
-    photo: trace.source.image != null,
-    history: trace.sites.some((record) => record.kind === "history"),
-  };
-  return VIEWS.filter((view) => available[view] ?? true);
+  const heads = trace.sites.reduce((sum, record) => sum + record.heads, 0);
+  return [
+    "walk",
+    "alignment",
+    ...(heads > 1 ? (["heads"] as const) : []),
+    ...(trace.beam != null && trace.beam.nodes.length > 1 ? (["beam"] as const) : []),
+    "what-if",
+    ...(trace.source.image != null ? (["photo"] as const) : []),
+    ...(trace.sites.some((record) => record.kind === "history") ? (["history"] as const) : []),
+  ];
 }
 
 /** The state, with a view, step, site, head or position that this trace does not have reset to the default. */
-export function validState(state: State, trace: Trace, timeline: Timeline): State {
-  const view = availableViews(trace).includes(state.view) ? state.view : DEFAULT_STATE.view;
+export function validState(
+  state: State,
+  trace: Trace,
+  timeline: Timeline,
+  views: readonly View[] = availableViews(trace),
+): State {
+  const view = views.includes(state.view) ? state.view : views[0]!;
   const site = trace.sites.some((record) => record.site === state.site) ? state.site : null;
   const shown =
     view === "walk" ? findWalkableSite(trace, site) : findSite(trace, view === "history" ? null : site);
@@ -121,12 +148,18 @@ export function parseLink(hash: string): State {
     position: parseInteger(query.get("position")),
     op: oneOf(query.get("op"), ["onehot", "zero"], DEFAULT_STATE.op),
     cell: step != null && position != null ? [step, position] : null,
+    node: parseInteger(query.get("node")),
   };
 }
 
 /** The state of an address; without a tick it is the end of the first step. */
-export function initialState(hash: string, trace: Trace, timeline: Timeline): State {
+export function initialState(
+  hash: string,
+  trace: Trace,
+  timeline: Timeline,
+  views: readonly View[] = availableViews(trace),
+): State {
   const state = parseLink(hash);
   const tick = /[?&]tick=/.test(hash) ? state.tick : firstTick(timeline);
-  return validState({ ...state, tick }, trace, timeline);
+  return validState({ ...state, tick }, trace, timeline, views);
 }

@@ -1,5 +1,6 @@
 /** The formulas of every read-out: from the context to the output probabilities. */
 import type { Children, VNode } from "./dom";
+import { t } from "./i18n";
 import { exp, index } from "./formulas";
 import {
   DOT,
@@ -63,7 +64,7 @@ export function featureRules(readOut: ReadOut): Rules {
 function recommender(): Rules {
   return {
     rules: [formula(mi("y"), EQUALS(), vec("q"), DOT(), c(), PLUS(), mi("b"))],
-    meaning: "q: the embedding of the recommended item. b is its learned bias.",
+    meaning: t("q: the embedding of the recommended item. b is its learned bias."),
   };
 }
 
@@ -71,7 +72,7 @@ function classifier({ readOut }: ReadOut): Rules {
   const hasTanh = readOut === "tanh";
   return {
     rules: [featuresEqual(hasTanh ? call("tanh", c()) : c())],
-    meaning: hasTanh ? "The features of the text." : "The features of the text are the context.",
+    meaning: hasTanh ? t("The features of the text.") : t("The features of the text are the context."),
   };
 }
 
@@ -85,8 +86,9 @@ function memoryNetwork({ tied, resized }: ReadOut): Rules {
       featuresEqual(projected ? [mi("P"), mo("("), state, mo(")")] : state),
     ],
     meaning:
-      "An LSTM step whose previous state h̃ and memory m̃ are read from the tape. The gates i, f, o and the update g are computed from h̃ and the word just read." +
-      (projected ? " P projects to the width of the embeddings." : ""),
+      t(
+        "An LSTM step whose previous state h̃ and memory m̃ are read from the tape. The gates i, f, o and the update g are computed from h̃ and the word just read.",
+      ) + (projected ? ` ${t("P projects to the width of the embeddings.")}` : ""),
   };
 }
 
@@ -101,8 +103,9 @@ function transformer({ norm, tied, resized }: ReadOut): Rules {
       featuresEqual(last),
     ],
     meaning:
-      "The context c is added to the residual r. feed is the feed-forward network, norm is layer normalization." +
-      (tied && resized ? " P projects to the width of the embeddings." : ""),
+      t(
+        "The context c is added to the residual r. feed is the feed-forward network, norm is layer normalization.",
+      ) + (tied && resized ? ` ${t("P projects to the width of the embeddings.")}` : ""),
   };
 }
 
@@ -114,19 +117,19 @@ function convolutional(): Rules {
       formula(u(), EQUALS(), mo("("), sum, mo(")"), half),
       featuresEqual(mi("W"), mo("("), u(), PLUS(), r(), mo(")"), half, PLUS(), mi("b")),
     ],
-    meaning:
-      "The context c is added to the output g of the gated linear unit and to the residual r; each root keeps the" +
-      " variance of a sum. A, a, W and b are learned.",
+    meaning: t(
+      "The context c is added to the output g of the gated linear unit and to the residual r; each root keeps the variance of a sum. A, a, W and b are learned.",
+    ),
   };
 }
 
 function absDecoder({ tied }: ReadOut): Rules {
   const both = concatenate(call("tanh", mi("H"), y(), PLUS(), mi("b")), mo(";"), c());
-  const meaning = "y: the embeddings of the last words. H and b are learned; [ ; ] concatenates.";
+  const meaning = t("y: the embeddings of the last words. H and b are learned; [ ; ] concatenates.");
   if (!tied) return { rules: [featuresEqual(both)], meaning };
   return {
     rules: [formula(u(), EQUALS(), both), featuresEqual(mi("P"), u(), PLUS(), mi("p"))],
-    meaning: `${meaning} P and p project to the width of the embeddings.`,
+    meaning: `${meaning} ${t("P and p project to the width of the embeddings.")}`,
   };
 }
 
@@ -134,22 +137,30 @@ function recurrent({ readOut, hasContext }: ReadOut): Rules {
   const parts = hasContext ? [s(), mo(";"), c()] : [s()];
   const both = hasContext ? concatenate(parts) : s();
   const three = concatenate(parts, mo(";"), y());
-  const join = hasContext ? "; [ ; ] concatenates" : "";
   const rules: Record<string, [VNode, string]> = {
-    linear: [featuresEqual(both), hasContext ? "State and context, concatenated." : "The decoder's state."],
-    tanh: [featuresEqual(call("tanh", mi("W"), both)), `W is learned${join}.`],
-    affine: [featuresEqual(mi("W"), both, PLUS(), mi("b")), `W and b are learned${join}.`],
+    linear: [
+      featuresEqual(both),
+      hasContext ? t("State and context, concatenated.") : t("The decoder's state."),
+    ],
+    tanh: [
+      featuresEqual(call("tanh", mi("W"), both)),
+      hasContext ? t("W is learned; [ ; ] concatenates.") : t("W is learned."),
+    ],
+    affine: [
+      featuresEqual(mi("W"), both, PLUS(), mi("b")),
+      hasContext ? t("W and b are learned; [ ; ] concatenates.") : t("W and b are learned."),
+    ],
     deep: [
       featuresEqual(call("tanh", mi("L"), three, PLUS(), mi("b"))),
-      "y: the embedding of the previous word. L and b are learned.",
+      t("y: the embedding of the previous word. L and b are learned."),
     ],
     added: [
       featuresEqual(call("tanh", y(), PLUS(), mi("L"), both, PLUS(), mi("b"))),
-      "y: the embedding of the previous word. L and b are learned; c is after the gate, if there is one.",
+      t("y: the embedding of the previous word. L and b are learned; c is after the gate, if there is one."),
     ],
     maxout: [
       featuresEqual(call("max", mi("L"), three, PLUS(), mi("b"))),
-      "y: the embedding of the previous word. L and b are learned; max is over pairs of numbers (maxout).",
+      t("y: the embedding of the previous word. L and b are learned; max is over pairs of numbers (maxout)."),
     ],
   };
   const [rule, meaning] = rules[readOut] ?? rules.linear!;
@@ -191,8 +202,8 @@ export function itemNumbers(query: ArrayLike<number>, context: ArrayLike<number>
       i === 0 && EQUALS(),
       (i === 0 ? leading : signed)(factors[0], [DOT(), factor(factors[1], 2)]),
     ]),
-    ...(others > 0 ? [signed(rest, mt(`\u00a0from ${others} more`))] : []),
-    signed(bias, mt("\u00a0bias")),
+    ...(others > 0 ? [signed(rest, mt(`\u00a0${t("from {n} more", { n: others })}`))] : []),
+    signed(bias, mt(`\u00a0${t("bias")}`)),
     [EQUALS(), mn(score, { "data-id": "features" })],
   ]);
 }
@@ -221,8 +232,8 @@ export function logitNumbers(word: string, logp: number, logit: LogitTerms): VNo
         i === 0 && EQUALS(),
         (i === 0 ? leading : signed)(weight, [DOT(), factor(feature, 2)]),
       ]),
-      ...(others > 0 ? [signed(rest, mt(`\u00a0from ${others} more`))] : []),
-      signed(bias, mt("\u00a0bias")),
+      ...(others > 0 ? [signed(rest, mt(`\u00a0${t("from {n} more", { n: others })}`))] : []),
+      signed(bias, mt(`\u00a0${t("bias")}`)),
       [EQUALS(), mn(logit.logit, { "data-from": "features", "data-id": "logit" })],
     ]),
     equationLines(sub(mi("p"), index(word)), [
@@ -302,7 +313,7 @@ function summedFeature(
       i === 0 && [EQUALS(), activated && [mi("tanh"), mo("(")]],
       (i === 0 ? leading : signed)(weight, [DOT(), factor(input, 2)]),
     ]),
-    [signed(rest, mt("\u00a0from more")), activated && mo(")")],
+    [signed(rest, mt(`\u00a0${t("from more")}`)), activated && mo(")")],
     ...total,
     result,
   ]);

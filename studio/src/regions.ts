@@ -1,4 +1,5 @@
 /** The regions of an image: their names, and thumbnails cut out of the image. */
+import { t } from "./i18n";
 import { h, type Children, type VNode } from "./dom";
 import { tokenText } from "./format";
 import type { Side, SourceImage } from "./trace";
@@ -11,14 +12,14 @@ export const regionCell = ({ grid }: SourceImage, region: number): readonly [num
 
 export function regionLabel(image: SourceImage, region: number): string {
   const [row, column] = regionCell(image, region);
-  return `row ${row + 1}, column ${column + 1}`;
+  return t("row {row}, column {column}", { row: row + 1, column: column + 1 });
 }
 
 /** What a position is called in a sentence: its token, or where a region is. */
 export const positionName = (side: Side, position: number): string =>
   side.image == null
     ? `“${tokenText(side, position)}”`
-    : `the region in ${regionLabel(side.image, position)}`;
+    : t("the region in {place}", { place: regionLabel(side.image, position) });
 
 /** Make the image available to thumbnails; styles are set through the object model. */
 export function provideImage(root: HTMLElement, side: Side): void {
@@ -46,11 +47,7 @@ export function thumbnail(image: SourceImage, region: number, kind: "small" | "l
 /** The label of a position in a list: its token, or a region's thumbnail and place. */
 export function positionLabel(side: Side, position: number): Children {
   if (side.image == null) return tokenText(side, position);
-  const [row, column] = regionCell(side.image, position);
-  return [
-    thumbnail(side.image, position),
-    h("span", { class: "place" }, `row ${row + 1}, `, `column ${column + 1}`),
-  ];
+  return [thumbnail(side.image, position), h("span", { class: "place" }, regionLabel(side.image, position))];
 }
 
 /** A region as a part of a drawing. */

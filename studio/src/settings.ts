@@ -1,4 +1,5 @@
 /** The settings of a model, as its recipe has them. */
+import { t } from "./i18n";
 import type { AttentionSettings } from "./equations";
 import type { SiteRecord, Trace } from "./trace";
 
@@ -45,15 +46,15 @@ function usable(settings: Section): Partial<AttentionSettings> {
 
 /** A description of the query vector. */
 export function queryMeaning(trace: Trace): string {
-  if (trace.model.task === "recommend") return "the recommended item";
+  if (trace.model.task === "recommend") return t("the recommended item");
   if (trace.model.task === "classify") {
     const { query } = section(trace, "classifier") as { query?: string };
-    return query === "final" ? "the encoder's final state" : "a learned vector";
+    return query === "final" ? t("the encoder's final state") : t("a learned vector");
   }
-  if (trace.model.task === "read") return "the word just read";
+  if (trace.model.task === "read") return t("the word just read");
   const { kind, step_order } = section(trace, "decoder") as { kind?: string; step_order?: string };
-  if (kind === "transformer" || kind === "conv") return "the decoder's hidden state";
-  if (kind === "abs") return "the embeddings of the last words";
-  if (kind === undefined) return "the query";
-  return step_order?.startsWith("attend") ? "the decoder's previous state" : "the decoder's state";
+  if (kind === "transformer" || kind === "conv") return t("the decoder's hidden state");
+  if (kind === "abs") return t("the embeddings of the last words");
+  if (kind === undefined) return t("the query");
+  return step_order?.startsWith("attend") ? t("the decoder's previous state") : t("the decoder's state");
 }

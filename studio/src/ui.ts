@@ -1,6 +1,6 @@
 /** What every view receives: the trace, the state, and functions that change the state. */
 import type { Errors } from "./check";
-import type { State } from "./link";
+import type { State, View } from "./link";
 import type { Arrays } from "./tensor";
 import type { Timeline } from "./timeline";
 import type { SiteRecord, Trace } from "./trace";
@@ -20,6 +20,8 @@ export interface Ui {
   readonly onPick: (grid: string, action: CellAction) => void;
   /** Register a painter for a canvas, called once it is in the document. */
   readonly onPaint: (id: string, painter: Painter) => void;
+  /** Force the beginning of the output and show it in a view; only where a model can be asked. */
+  readonly force?: (tokens: readonly number[], view: View) => void;
 }
 
 export type CellAction = (row: number, column: number) => void;

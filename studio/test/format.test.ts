@@ -30,12 +30,13 @@ test("differences and percents", () => {
   ]);
 });
 
-test("a token loses its space marker; a subword that continues a word has a hyphen", () => {
+test("a token loses its space marker; a subword that continues a word has a hyphen, punctuation none", () => {
   const tokens = [
     { text: "▁Park", word: 0, role: "normal" as const },
+    { text: "ing", word: 0, role: "normal" as const },
     { text: ".", word: 0, role: "normal" as const },
     { text: "▁", word: 1, role: "normal" as const },
   ];
-  const side = { text: "", words: ["Park.", ""], tokens };
-  expect([0, 1, 2].map((position) => tokenText(side, position))).toEqual(["Park", "‑.", "▁"]);
+  const side = { text: "", words: ["Parking.", ""], tokens };
+  expect([0, 1, 2, 3].map((position) => tokenText(side, position))).toEqual(["Park", "‑ing", ".", "▁"]);
 });

@@ -17,6 +17,7 @@ test("a link contains the whole state", () => {
     position: 4,
     op: "zero",
     cell: [3, 5],
+    node: 7,
   };
   expect(parseLink(formatLink(state))).toEqual(state);
   expect(parseLink(formatLink(DEFAULT_STATE))).toEqual(DEFAULT_STATE);

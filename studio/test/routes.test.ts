@@ -68,7 +68,7 @@ function drawView(trace: Trace, link: string): void {
   };
   expect(availableViews(trace)).toContain(state.view);
   header(ui);
-  expect(VIEW_FUNCTIONS[state.view](ui), link).toBeTruthy();
+  expect(VIEW_FUNCTIONS[state.view]!(ui), link).toBeTruthy();
 }
 
 /** Numbers from 0 to 1, the same in every run (mulberry32). */

@@ -18,12 +18,12 @@ def show_page(trace: Trace, path: str | Path | None = None) -> Path:
         path = Path(tempfile.mkdtemp(prefix="heedful-")) / "trace.html"  # the browser reads it after we return
     path = Path(path).absolute()
     write_page(trace, path)
-    if _has_screen():
+    if has_screen():
         webbrowser.open(path.as_uri())
     return path
 
 
-def _has_screen() -> bool:
+def has_screen() -> bool:
     """Return whether a browser can open a window; without one, `webbrowser` would start a text browser and wait."""
     if sys.platform in ("win32", "darwin"):
         return True

@@ -24,7 +24,7 @@ NOTEBOOK_HEIGHT = 860  # pixels
 
 def page_html(trace: Trace, start: str = "") -> str:
     """Return the page as text. `start` is the link that an address without a `#` part opens."""
-    script, style = _read_built("page.js"), _read_built("page.css")
+    script, style = read_built("page.js"), read_built("page.css")
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}';"
         f"{' img-src data:;' if trace.source.image else ''} base-uri 'none'; form-action 'none'"
@@ -105,7 +105,8 @@ def options_link(view: str, trace: Trace, options: ViewOptions, figure: str | No
     )
 
 
-def _read_built(name: str) -> str:
+def read_built(name: str) -> str:
+    """Return a script or a style sheet that was built from `studio/`; raise if it was not built."""
     try:
         text = (BUILT / name).read_text(encoding="utf-8")
     except OSError:

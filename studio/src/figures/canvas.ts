@@ -1,4 +1,5 @@
 /** A matrix with too many cells for one element each: painted on a canvas, with its table below. */
+import { t } from "../i18n";
 import { h, type VNode } from "../dom";
 import type { Ui } from "../ui";
 import { cellLabel, shades, type MatrixFigure } from "./matrix";
@@ -22,12 +23,16 @@ export function canvasMatrix(ui: Ui, figure: MatrixFigure): VNode {
   return h(
     "div",
     { class: "canvas-matrix" },
-    h("p", { class: "axis-title" }, `columns: ${figure.columnTitle}; rows: ${figure.rowTitle}`),
+    h(
+      "p",
+      { class: "axis-title" },
+      t("columns: {columns}; rows: {rows}", { columns: figure.columnTitle, rows: figure.rowTitle }),
+    ),
     h("canvas", {
       tabindex: 0,
       role: "application",
-      "aria-roledescription": "matrix",
-      "aria-label": `${figure.title}. Arrow keys move between cells; the table below has all numbers.`,
+      "aria-roledescription": t("matrix"),
+      "aria-label": `${figure.title}. ${t("Arrow keys move between cells; the table below has all numbers.")}`,
       "aria-describedby": `${figure.id}-cell`,
       "data-canvas": figure.id,
       "data-grid": figure.id,

@@ -1,4 +1,5 @@
 /** Keys on the left, queries on the right, and a line per weight: the stronger, the larger the weight. */
+import { t } from "../i18n";
 import { h, type Children, type VNode } from "../dom";
 import { cellKey } from "../fold";
 import { formatNumber, formatPercent } from "../format";
@@ -59,7 +60,7 @@ export function lines(ui: Ui, figure: MatrixFigure): VNode {
     {
       class: "lines",
       role: "grid",
-      "aria-label": `${figure.title}, as lines`,
+      "aria-label": t("{figure}, as lines", { figure: figure.title }),
       "data-grid": id,
       "data-rows": rows.length,
       "data-columns": 1,
@@ -132,9 +133,14 @@ function rowLabel(figure: MatrixFigure, row: number): string {
     .filter(({ value }) => value >= MIN_WEIGHT)
     .sort((a, b) => b.value - a.value);
   const words = largest.slice(0, 5).map(({ value, label }) => `${label} ${formatNumber(value, 2)}`);
-  return `${figure.rowTitle} ${figure.rows[row]} attends to ${words.join(", ") || "no word in particular"}`;
+  return t("{query} attends to {keys}", {
+    query: `${figure.rowTitle} ${figure.rows[row]}`,
+    keys: words.join(", ") || t("no word in particular"),
+  });
 }
 
 export function hiddenNote(values: MatrixFigure["values"]): string {
-  return `Weights under 1 % have no line; together they make up ${formatPercent(hiddenShare(values))} of the weight.`;
+  return t("Weights under 1 % have no line; together they make up {share} of the weight.", {
+    share: formatPercent(hiddenShare(values)),
+  });
 }

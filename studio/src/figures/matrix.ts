@@ -1,4 +1,5 @@
 /** A matrix of weights: rows are queries, columns are keys, one element per cell. */
+import { t } from "../i18n";
 import { h, type Attributes, type VNode } from "../dom";
 import { formatNumber, formatWeight } from "../format";
 import { cellKey } from "../fold";
@@ -65,8 +66,8 @@ const amount = (value: number): string => (value < 0.005 ? formatNumber(value) :
 export function cellLabel(figure: MatrixFigure, row: number, column: number): string {
   const value = figure.values[row]![column];
   const start = `${figure.rowTitle} ${figure.rows[row]}, ${figure.columnTitle} ${figure.columns[column]}: `;
-  const ring = figure.rings?.has(cellKey(row, column)) ? ", gold link" : "";
-  return start + (value == null ? "masked" : `${figure.valueName} ${amount(value)}`) + ring;
+  const ring = figure.rings?.has(cellKey(row, column)) ? `, ${t("gold link")}` : "";
+  return start + (value == null ? t("masked") : `${figure.valueName} ${amount(value)}`) + ring;
 }
 
 /** The layout: the first cell's corner, and the sizes. */
@@ -147,7 +148,7 @@ function header(figure: MatrixFigure, layout: Layout): VNode {
           : h("text", { transform: rotated(j) }, clip(label)),
       ),
     ),
-    figure.sums && h("g", { role: "columnheader" }, h("text", sums, "sum")),
+    figure.sums && h("g", { role: "columnheader" }, h("text", sums, t("sum"))),
   );
 }
 
@@ -162,7 +163,7 @@ function line(ui: Ui, figure: MatrixFigure, layout: Layout, i: number, focused: 
     h(
       "g",
       { role: "rowheader", class: "row-label", "data-row": i, "aria-colindex": 1 },
-      h("title", {}, edited ? `${label} (edited weights)` : label),
+      h("title", {}, edited ? `${label} (${t("edited weights")})` : label),
       h(
         "text",
         { x: left - 8, y: y + ROW_HEIGHT / 2 + 4.5, "text-anchor": "end" },

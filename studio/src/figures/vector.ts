@@ -1,4 +1,5 @@
 /** A vector: every number as a small bar, the first ones as text. */
+import { t } from "../i18n";
 import { h, type VNode } from "../dom";
 import { formatCount, formatNumber } from "../format";
 
@@ -30,7 +31,10 @@ export function barStrip(values: ArrayLike<number>, scale: number, times = 1): V
       viewBox: `0 0 ${width} 2`,
       preserveAspectRatio: "none",
       role: "img",
-      "aria-label": `${formatCount(width)} numbers, largest absolute value ${formatNumber(largest)}`,
+      "aria-label": t("{n} numbers, largest absolute value {largest}", {
+        n: formatCount(width),
+        largest: formatNumber(largest),
+      }),
     },
     h("path", { class: "axis", d: `M0 1h${width}` }),
     h("path", { class: "plus", d: bars(values, scale || 1, times, 1) }),
@@ -51,7 +55,7 @@ export function vector({ id, symbol, meaning, values, from }: NamedVector): VNod
   const first = Array.from({ length: Math.min(N_NUMBERS, values.length) }, (_, i) =>
     h("span", { class: "n", "data-v": String(values[i]) }, formatNumber(values[i]!)),
   );
-  const more = values.length > N_NUMBERS ? `… ${formatCount(values.length)} numbers` : "";
+  const more = values.length > N_NUMBERS ? `… ${t("{n} numbers", { n: formatCount(values.length) })}` : "";
   return h(
     "div",
     { class: "vector-line", "data-id": id, "data-from": from },

@@ -1,4 +1,5 @@
 /** Alignment: the weights of a site as a matrix and as lines. */
+import { t, type Text } from "../i18n";
 import { isEdited } from "../check";
 import { h, type Children } from "../dom";
 import { canvasMatrix } from "../figures/canvas";
@@ -6,7 +7,7 @@ import { hiddenNote, lines } from "../figures/lines";
 import { MAX_CELLS, matrix, type MatrixFigure } from "../figures/matrix";
 import { dataTable } from "../figures/table";
 import { weightTable, type WeightTable } from "../fold";
-import { FIGURES } from "../link";
+import { FIGURES, type Figure } from "../link";
 import { siteNouns } from "../nouns";
 import { drawnRegion } from "../regions";
 import { positionAt, tickAt } from "../timeline";
@@ -14,7 +15,7 @@ import type { SiteRecord } from "../trace";
 import { findSite, validHead, type Ui } from "../ui";
 import { headSelect, labeledSelect, siteSelect, toggleButton } from "./selects";
 
-const FIGURE_LABELS = { both: "matrix and lines", matrix: "matrix", lines: "lines" } as const;
+const FIGURE_LABELS: Record<Figure, Text> = { both: "matrix and lines", matrix: "matrix", lines: "lines" };
 
 export function alignment(ui: Ui): Children {
   const { trace, state, arrays } = ui;
@@ -23,7 +24,7 @@ export function alignment(ui: Ui): Children {
     return h(
       "p",
       { class: "note" },
-      "This model has no attention, so there are no weights to show. Walk shows its output words.",
+      t("This model has no attention, so there are no weights to show. Walk shows its output words."),
     );
   }
   const head = validHead(record, state.head);
@@ -39,19 +40,20 @@ export function alignment(ui: Ui): Children {
       !large &&
         labeledSelect(
           "figure",
-          "Figure",
+          t("Figure"),
           state.figure,
-          FIGURES.map((name) => [name, FIGURE_LABELS[name]] as const),
+          FIGURES.map((name) => [name, t(FIGURE_LABELS[name])] as const),
           (name) => ui.setState({ figure: FIGURES.find((figure) => figure === name) ?? "both" }),
         ),
       hasSubwords(ui) &&
-        toggleButton("merge", "whole words", state.merge, null, (merge) => ui.setState({ merge })),
-      toggleButton("specials", "start and end tokens", state.specials, null, (on) =>
+        toggleButton("merge", t("whole words"), state.merge, null, (merge) => ui.setState({ merge })),
+      toggleButton("specials", t("start and end tokens"), state.specials, null, (on) =>
         ui.setState({ specials: on }),
       ),
-      !large && toggleButton("numbers", "numbers", state.numbers, "N", (numbers) => ui.setState({ numbers })),
-      toggleButton("scale", "shade by row", state.byRow, null, (byRow) => ui.setState({ byRow })),
-      toggleButton("table", "table", state.table, "T", (on) => ui.setState({ table: on })),
+      !large &&
+        toggleButton("numbers", t("numbers"), state.numbers, "N", (numbers) => ui.setState({ numbers })),
+      toggleButton("scale", t("shade by row"), state.byRow, null, (byRow) => ui.setState({ byRow })),
+      toggleButton("table", t("table"), state.table, "T", (on) => ui.setState({ table: on })),
     ),
     h("h2", {}, headline(ui, record, head)),
     h("p", { class: "legend" }, legend(ui, record, table)),
@@ -69,22 +71,24 @@ function hasSubwords({ trace }: Ui): boolean {
 function headline(ui: Ui, record: SiteRecord, head: number | null): string {
   const { query, key } = siteNouns(ui.trace, record);
   const heads =
-    record.heads === 1 ? "" : head === null ? `, mean of ${record.heads} heads` : `, head ${head}`;
-  return `Attention of each ${query[0]} to the ${key[1]}${heads}`;
+    record.heads === 1
+      ? ""
+      : `, ${head === null ? t("mean of {n} heads", { n: record.heads }) : t("head {head}", { head })}`;
+  return t("Attention of each {query} to the {keys}", { query: query[0], keys: key[1] }) + heads;
 }
 
 function legend(ui: Ui, record: SiteRecord, table: WeightTable): string {
-  const parts = ["Every row has the weights of one query."];
-  if (record.mass === "at_most_one") parts.push("At this site a row may sum to less than 1.");
-  if (record.mass === "free") parts.push("At this site a row may have any sum.");
-  if (table.gold.size > 0) parts.push("Rings and orange lines: gold links.");
-  if (ui.state.byRow) parts.push("The darkest cell of a row is its largest weight, however small.");
-  if (!ui.state.specials) parts.push("Start and end tokens are hidden, so rows may sum to less than 1.");
+  const parts = [t("Every row has the weights of one query.")];
+  if (record.mass === "at_most_one") parts.push(t("At this site a row may sum to less than 1."));
+  if (record.mass === "free") parts.push(t("At this site a row may have any sum."));
+  if (table.gold.size > 0) parts.push(t("Rings and orange lines: gold links."));
+  if (ui.state.byRow) parts.push(t("The darkest cell of a row is its largest weight, however small."));
+  if (!ui.state.specials) parts.push(t("Start and end tokens are hidden, so rows may sum to less than 1."));
   if (record.kind === "self" && record.query_side === "target")
     parts.push(
-      "Output positions are labeled by the word generated there; a query reads only earlier positions.",
+      t("Output positions are labeled by the word generated there; a query reads only earlier positions."),
     );
-  if (ui.trace.edits.length > 0) parts.push("✎: edited weights.");
+  if (ui.trace.edits.length > 0) parts.push(t("✎: edited weights."));
   return parts.join(" ");
 }
 
@@ -99,15 +103,15 @@ function makeFigure(ui: Ui, record: SiteRecord, table: WeightTable): MatrixFigur
   return {
     id: "alignment",
     title: headline(ui, record, validHead(record, ui.state.head)),
-    rowTitle: isTarget ? nouns.query[0] : `${nouns.query[0]} (query)`,
-    columnTitle: record.key_side === "source" ? nouns.key[0] : `earlier ${nouns.key[0]}`,
+    rowTitle: isTarget ? nouns.query[0] : t("{noun} (query)", { noun: nouns.query[0] }),
+    columnTitle: record.key_side === "source" ? nouns.key[0] : t("earlier {noun}", { noun: nouns.key[0] }),
     rows: table.rows.map((row) => row.label),
     columns: table.columns.map((column) => column.label),
     ...(image != null && record.key_side === "source"
       ? { drawColumn: (column, box) => drawnRegion(image, table.columns[column]!.positions[0]!, box) }
       : {}),
     values: table.values,
-    valueName: "weight",
+    valueName: t("weight"),
     rings: table.gold,
     edited: new Set(edited),
     current: isTarget ? table.rows.findIndex((row) => row.positions.includes(step)) : null,
@@ -140,9 +144,9 @@ function linkedFigures(ui: Ui, figure: MatrixFigure): Children {
 
 export function matrixTable(figure: MatrixFigure): Children {
   return dataTable({
-    caption: `${figure.title}: ${figure.valueName}s`,
+    caption: `${figure.title}: ${figure.valueName}`,
     corner: `${figure.rowTitle} ↓, ${figure.columnTitle} →`,
-    columns: [...figure.columns, ...(figure.sums ? ["sum"] : [])],
+    columns: [...figure.columns, ...(figure.sums ? [t("sum")] : [])],
     rows: figure.rows.map((label, i) => {
       const values = figure.values[i]!;
       const sum = values.reduce<number>((a, b) => a + (b ?? 0), 0);

@@ -1,4 +1,5 @@
 /** The first three lanes of the Walk: scores, weights, context. */
+import { rich, t, type Text } from "../i18n";
 import { queryMeaning } from "../settings";
 import type { StepDetail } from "../detail";
 import { h, type Children } from "../dom";
@@ -28,8 +29,10 @@ export interface Lane {
   readonly footer: Children;
 }
 
-export const NEEDS_DETAIL =
-  "This trace has weights only. Record it with --detail steps (or full, for every site) to see these numbers.";
+export const needsDetail = (): string =>
+  t(
+    "This trace has weights only. Record it with --detail steps (or full, for every site) to see these numbers.",
+  );
 const MIN_DRAWN_WEIGHT = 0.01; // vectors with a smaller weight would be flat lines
 
 function makeRows(
@@ -47,13 +50,13 @@ function makeRows(
 
 /** What one key is called. */
 const keyNoun = ({ trace }: Ui, { record }: StepDetail): string =>
-  record.key_side === "target" ? "earlier output position" : inputNoun(trace)[0];
+  record.key_side === "target" ? t("earlier output position") : inputNoun(trace)[0];
 
 export const value = (amount: number, text = formatNumber(amount)): Children =>
   h("span", { class: "n", "data-v": String(amount) }, text);
 
 const noValue = (allowed: boolean): Children =>
-  h("span", { class: "n none" }, allowed ? "outside the window" : "masked");
+  h("span", { class: "n none" }, allowed ? t("outside the window") : t("masked"));
 
 export function scoreLane(ui: Ui, detail: StepDetail): Lane {
   const { scores, inside, allowed, query, keys, position, keySide } = detail;
@@ -66,27 +69,28 @@ export function scoreLane(ui: Ui, detail: StepDetail): Lane {
     scores === null
       ? []
       : makeRows(ui, detail, (i) => ({
-          ariaLabel: inside[i] ? `score ${formatNumber(scores[i]!)}` : "masked",
+          ariaLabel: inside[i] ? `${t("score")} ${formatNumber(scores[i]!)}` : t("masked"),
           cell: inside[i] ? [bar(scores[i]!, scale, true), value(scores[i]!)] : noValue(allowed[i]!),
           attributes: { "data-id": `e${i}`, "data-from": `q k${i}` },
         }));
   const recorded = ui.trace.checks?.scores;
   return {
-    title: "Score",
-    summary: `How well does each ${noun} ${taskWords(ui.trace).match}?`,
+    title: t("Score"),
+    summary: t("How well does each {noun} {match}?", { noun, match: taskWords(ui.trace).match }),
     rules: rule && [rule.rule, h("p", { class: "letters" }, rule.meaning)],
     numbers: scoreNumbers(detail, word),
     body:
       scores === null
-        ? h("p", { class: "note" }, NEEDS_DETAIL)
-        : list(ui, "scores", `Scores, one per ${noun}`, rows),
+        ? h("p", { class: "note" }, needsDetail())
+        : list(ui, "scores", t("Scores, one per {noun}", { noun }), rows),
     footer: [
-      query && vector({ id: "q", symbol: "q", meaning: `query: ${queryMeaning(ui.trace)}`, values: query }),
+      query &&
+        vector({ id: "q", symbol: "q", meaning: `${t("query")}: ${queryMeaning(ui.trace)}`, values: query }),
       keys &&
         vector({
           id: `k${position}`,
           symbol: "k",
-          meaning: `key of ${positionName(keySide, position)}`,
+          meaning: t("key of {position}", { position: positionName(keySide, position) }),
           values: keys[position]!,
         }),
       detail.recomputed.errors.scores !== null && badge(detail.recomputed.errors.scores, ""),
@@ -95,13 +99,15 @@ export function scoreLane(ui: Ui, detail: StepDetail): Lane {
         h(
           "p",
           { class: "badge plain" },
-          `Recomputed from the model's parameters when recorded: largest difference ${formatDifference(recorded)}`,
+          t("Recomputed from the model's parameters when recorded: largest difference {difference}", {
+            difference: formatDifference(recorded),
+          }),
         ),
     ],
   };
 }
 
-const NORMALIZER_TITLES: Record<string, string> = {
+const NORMALIZER_TITLES: Record<string, Text> = {
   softmax: "Softmax",
   "smoothed-softmax": "Smoothed softmax",
   sparsemax: "Sparsemax",
@@ -118,7 +124,7 @@ export function weightLane(ui: Ui, detail: StepDetail): Lane {
   const noun = keyNoun(ui, detail);
   const allScores = Array.from(weights, (_, j) => `e${j}`).join(" ");
   const rows = makeRows(ui, detail, (i) => ({
-    ariaLabel: allowed[i] ? `weight ${formatNumber(weights[i]!)}` : "masked",
+    ariaLabel: allowed[i] ? `${t("weight")} ${formatNumber(weights[i]!)}` : t("masked"),
     cell:
       allowed[i] && (inside[i] || weights[i]! > 0)
         ? [bar(weights[i]!, 1), value(weights[i]!)]
@@ -129,9 +135,10 @@ export function weightLane(ui: Ui, detail: StepDetail): Lane {
     },
   }));
   return {
-    title:
+    title: t(
       settings.placement === "uniform" ? "Uniform" : (NORMALIZER_TITLES[settings.normalizer] ?? "Softmax"),
-    summary: `Scores become attention weights, one per ${noun}.`,
+    ),
+    summary: t("Scores become attention weights, one per {noun}.", { noun }),
     rules: rule && [rule.rule, h("p", { class: "letters" }, rule.meaning)],
     numbers: [
       weightNumbers(detail, tokenText(keySide, position)),
@@ -139,17 +146,18 @@ export function weightLane(ui: Ui, detail: StepDetail): Lane {
         h(
           "p",
           { class: "letters" },
-          "Scores are shown relative to the largest, ",
-          value(shift),
-          ": same weights.",
+          rich("Scores are shown relative to the largest, {shift}: same weights.", { shift: value(shift) }),
         ),
     ],
-    body: list(ui, "weights", `Weights, one per ${noun}`, rows),
+    body: list(ui, "weights", t("Weights, one per {noun}", { noun }), rows),
     footer: [
-      h("p", { class: "sum" }, "sum ", value(sum)),
+      h("p", { class: "sum" }, `${t("sum")} `, value(sum)),
       detail.edited
-        ? h("p", { class: "badge plain" }, "✎ Edited at this step: not compared with the scores.")
-        : badge(detail.recomputed.errors.weights, "This trace has no scores to recompute the weights from."),
+        ? h("p", { class: "badge plain" }, t("✎ Edited at this step: not compared with the scores."))
+        : badge(
+            detail.recomputed.errors.weights,
+            t("This trace has no scores to recompute the weights from."),
+          ),
     ],
   };
 }
@@ -162,7 +170,10 @@ export function contextLane(ui: Ui, detail: StepDetail): Lane {
     values === null
       ? []
       : makeRows(ui, detail, (i) => ({
-          ariaLabel: `${formatNumber(weights[i]!)} times ${formatCount(values[i]!.length)} numbers`,
+          ariaLabel: t("{weight} times {n} numbers", {
+            weight: formatNumber(weights[i]!),
+            n: formatCount(values[i]!.length),
+          }),
           cell: !allowed[i]
             ? noValue(false)
             : [
@@ -181,21 +192,21 @@ export function contextLane(ui: Ui, detail: StepDetail): Lane {
     .join(" ")
     .trim();
   return {
-    title: "Context",
-    summary: `The sum of the values, one per ${keyNoun(ui, detail)}, times their weights.`,
+    title: t("Context"),
+    summary: t("The sum of the values, one per {noun}, times their weights.", { noun: keyNoun(ui, detail) }),
     rules: [
       contextRule(),
       values &&
-        h("p", { class: "letters" }, "v: value vectors, scaled by their weights; none drawn under 1 %."),
+        h("p", { class: "letters" }, t("v: value vectors, scaled by their weights; none drawn under 1 %.")),
     ],
     numbers: contextNumbers(detail),
     body:
       values === null
-        ? h("p", { class: "note" }, NEEDS_DETAIL)
-        : list(ui, "values", "Values times their weights", rows),
+        ? h("p", { class: "note" }, needsDetail())
+        : list(ui, "values", t("Values times their weights"), rows),
     footer: [
-      context && vector({ id: "context", symbol: "c", meaning: "context", values: context, from }),
-      values !== null && badge(recomputed.errors.context, "This trace does not have the context."),
+      context && vector({ id: "context", symbol: "c", meaning: t("context"), values: context, from }),
+      values !== null && badge(recomputed.errors.context, t("This trace does not have the context.")),
     ],
   };
 }

@@ -1,4 +1,5 @@
 /** Green or red: whether recomputed numbers agree with the recorded ones. */
+import { t } from "../i18n";
 import { isWithinTolerance } from "../check";
 import { h, type VNode } from "../dom";
 import { formatDifference } from "../format";
@@ -11,7 +12,7 @@ export function badge(error: number | null, fallback: string): VNode {
     { class: good ? "badge good" : "badge bad", "data-v": String(error) },
     h("span", { class: "sign", "aria-hidden": "true" }, good ? "✓" : "✗"),
     good
-      ? ` recomputed: the same to ${formatDifference(error)}`
-      : ` recomputed, does not agree: largest difference ${formatDifference(error)}`,
+      ? ` ${t("recomputed: the same to {difference}", { difference: formatDifference(error) })}`
+      : ` ${t("recomputed, does not agree: largest difference {difference}", { difference: formatDifference(error) })}`,
   );
 }

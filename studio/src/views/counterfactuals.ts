@@ -1,4 +1,5 @@
 /** What-if: the output distribution of a step if one input word had all of the weight, or none. */
+import { rich, t, type Text } from "../i18n";
 import { h, type Children, type VNode } from "../dom";
 import { canvasMatrix } from "../figures/canvas";
 import { bar, list, type Row } from "../figures/list";
@@ -15,7 +16,7 @@ import type { Ui } from "../ui";
 import { matrixTable } from "./alignment";
 import { stepButtons, toggleButton } from "./selects";
 
-const OPS: readonly (readonly [Op, string])[] = [
+const OPS: readonly (readonly [Op, Text])[] = [
   ["onehot", "all weight on it"],
   ["zero", "no weight on it"],
 ];
@@ -23,15 +24,18 @@ const OPS: readonly (readonly [Op, string])[] = [
 export function counterfactuals(ui: Ui): Children {
   const { trace, state } = ui;
   if (trace.sites.length === 0) {
-    return h("p", { class: "note" }, "This model has no attention, so there are no weights to change.");
+    return h("p", { class: "note" }, t("This model has no attention, so there are no weights to change."));
   }
   if (trace.counterfactuals.length === 0) {
     return h(
       "p",
       { class: "note" },
-      "This trace has no counterfactuals, which are computed for short texts only. Record it with ",
-      h("code", {}, "heedful trace --what-if"),
-      ".",
+      rich(
+        "This trace has no counterfactuals, which are computed for short texts only. Record it with {command}.",
+        {
+          command: h("code", {}, "heedful trace --what-if"),
+        },
+      ),
     );
   }
   const byCell = new Map(
@@ -42,52 +46,56 @@ export function counterfactuals(ui: Ui): Children {
   const [step, position] = chosenCell(ui, byCell);
   const figure = makeFigure(ui, byCell, step, position);
   const large = figure.rows.length * figure.columns.length > MAX_CELLS;
-  const { output } = taskWords(trace);
   const { image } = trace.source;
+  const { task } = trace.model;
   const change =
-    output === "item"
-      ? "the change of the item's probability by the edit"
-      : "the total variation distance between the output distributions with and without the edit (0: no change; 1: everything changes)";
-  const subject = output === "item" ? "a recommendation" : trace.steps.length > 1 ? "a step" : "the model";
-  const prefix = trace.steps.length > 1 && output !== "item" ? "Earlier words stay the same. " : "";
+    task === "recommend"
+      ? t("the change of the item's probability by the edit")
+      : t(
+          "the total variation distance between the output distributions with and without the edit (0: no change; 1: everything changes)",
+        );
+  const subject =
+    task === "recommend" ? t("a recommendation") : trace.steps.length > 1 ? t("a step") : t("the model");
+  const prefix =
+    trace.steps.length > 1 && task !== "recommend" ? `${t("Earlier words stay the same.")} ` : "";
   return [
     h(
       "div",
       { class: "selects" },
       h(
         "div",
-        { class: "pair", role: "group", "aria-label": "Edit" },
+        { class: "pair", role: "group", "aria-label": t("Edit") },
         OPS.map(([op, label]) =>
-          toggleButton(`op-${op}`, label, state.op === op, null, () => ui.setState({ op })),
+          toggleButton(`op-${op}`, t(label), state.op === op, null, () => ui.setState({ op })),
         ),
       ),
       image == null &&
-        toggleButton("numbers", "numbers", state.numbers, "N", (numbers) => ui.setState({ numbers })),
-      toggleButton("table", "table", state.table, "T", (on) => ui.setState({ table: on })),
+        toggleButton("numbers", t("numbers"), state.numbers, "N", (numbers) => ui.setState({ numbers })),
+      toggleButton("table", t("table"), state.table, "T", (on) => ui.setState({ table: on })),
     ),
     h(
       "h2",
       {},
       state.op === "onehot"
-        ? `What if ${subject} attended to one ${inputNoun(trace)[0]} only?`
-        : `What if ${subject} did not attend to one ${inputNoun(trace)[0]}?`,
+        ? t("What if {subject} attended to one {noun} only?", { subject, noun: inputNoun(trace)[0] })
+        : t("What if {subject} did not attend to one {noun}?", { subject, noun: inputNoun(trace)[0] }),
     ),
     h(
       "p",
       { class: "legend" },
-      `${image == null ? "Each number" : "The brightness of a region"} is ${change}. ${prefix}Choose a ${image == null ? "cell" : "region"} to see the ${output === "item" ? "probabilities" : `most likely ${output}s`}.`,
+      `${image == null ? t("Each number is {change}.", { change }) : t("The brightness of a region is {change}.", { change })} ${prefix}${image == null ? t("Choose a cell to see the most likely outputs.") : t("Choose a region to see the most likely outputs.")}`,
     ),
-    image != null && stepButtons(ui, step, "Words of the caption", { cell: null }),
+    image != null && stepButtons(ui, step, t("Words of the caption"), { cell: null }),
     h(
       "div",
       { class: "split" },
       image != null
         ? imageGrid(ui, {
             id: "what-if",
-            title: "The image, bright where the edit changes most",
+            title: t("The image, bright where the edit changes most"),
             image,
             values: figure.values[step]!.map((change) => change ?? 0),
-            valueName: "change",
+            valueName: t("change"),
             chosen: position,
             pick: (region) => figure.pick(step, region),
           })
@@ -122,13 +130,13 @@ function makeFigure(
   const { source, target } = ui.trace;
   return {
     id: "what-if",
-    title: "Change of the output distribution",
+    title: t("Change of the output distribution"),
     rowTitle: taskWords(ui.trace).outputNoun[0],
     columnTitle: inputNoun(ui.trace)[0],
     rows: target.tokens.map((_, t) => tokenText(target, t)),
     columns: source.tokens.map((_, i) => tokenText(source, i)),
     values: target.tokens.map((_, t) => source.tokens.map((_, i) => byCell.get(cellKey(t, i))?.tvd ?? null)),
-    valueName: "change",
+    valueName: t("change"),
     selected: cellKey(step, position),
     current: step,
     sums: false,
@@ -142,33 +150,50 @@ function makeFigure(
 /** The most likely outputs with and without the edit. */
 function comparison(ui: Ui, edited: Counterfactual | undefined, step: number, position: number): VNode {
   const { trace, state } = ui;
-  const { output } = taskWords(trace);
+  const { output, outputs } = taskWords(trace);
+  const { task } = trace.model;
   const word = quote(tokenText(trace.target, step));
   const input = positionName(trace.source, position);
   if (edited === undefined)
     return h(
       "section",
       { class: "side-panel" },
-      h("p", { class: "note" }, `${capitalize(input)} is masked.`),
+      h("p", { class: "note" }, t("{input} is masked.", { input: capitalize(input) })),
     );
   const original = originalCandidates(ui, step, edited.top.length);
   const [before, after] = [original[0], edited.top[0]];
   const changes = before !== undefined && after !== undefined && before.text !== after.text;
-  const condition = state.op === "onehot" ? `With all weight on ${input}` : `Without weight on ${input}`;
+  const condition =
+    state.op === "onehot"
+      ? t("With all weight on {input}", { input })
+      : t("Without weight on {input}", { input });
   const percent = (candidate: Candidate): string => formatPercent(Math.exp(candidate.logp));
   const outcome =
-    output === "item"
-      ? `the probability of ${word} would be ${percent(after!)} instead of ${percent(before!)}.`
+    task === "recommend"
+      ? t("the probability of {word} would be {after} instead of {before}.", {
+          word,
+          after: percent(after!),
+          before: percent(before!),
+        })
       : changes
-        ? `the most likely ${output} would be ${quote(withoutMarker(after))} instead of ${quote(withoutMarker(before))}.`
-        : `the most likely ${output} would still be ${quote(withoutMarker(after ?? before!))}.`;
+        ? t("the most likely {output} would be {after} instead of {before}.", {
+            output,
+            after: quote(withoutMarker(after)),
+            before: quote(withoutMarker(before)),
+          })
+        : t("the most likely {output} would still be {after}.", {
+            output,
+            after: quote(withoutMarker(after ?? before!)),
+          });
   return h(
     "section",
     { class: "side-panel", "aria-live": "polite", "aria-labelledby": "comparison-title" },
     h(
       "h3",
       { id: "comparison-title" },
-      output === "label" ? `Label ${word}` : `${output === "item" ? "Item" : "Step"} ${step + 1}, ${word}`,
+      task === "classify"
+        ? `${t("Label")} ${word}`
+        : `${task === "recommend" ? t("Item") : t("Step")} ${step + 1}, ${word}`,
     ),
     h(
       "div",
@@ -179,9 +204,11 @@ function comparison(ui: Ui, edited: Counterfactual | undefined, step: number, po
     h(
       "p",
       { class: "tvd" },
-      output === "item" ? "Change of the probability: " : "Total variation distance: ",
+      `${task === "recommend" ? t("Change of the probability:") : t("Total variation distance:")} `,
       h("b", { "data-v": String(edited.tvd), id: "tvd" }, formatNumber(edited.tvd)),
-      output === "item" ? null : ` (${formatPercent(edited.tvd)} of the probability moves)`,
+      task === "recommend"
+        ? null
+        : ` (${t("{share} of the probability moves", { share: formatPercent(edited.tvd) })})`,
     ),
     h(
       "div",
@@ -189,14 +216,14 @@ function comparison(ui: Ui, edited: Counterfactual | undefined, step: number, po
       h(
         "div",
         {},
-        h("h4", {}, "original"),
-        list(ui, "before", `Most likely ${output}s, original`, makeRows(original, original)),
+        h("h4", {}, t("original")),
+        list(ui, "before", t("Most likely {outputs}, original", { outputs }), makeRows(original, original)),
       ),
       h(
         "div",
         {},
-        h("h4", {}, "edited"),
-        list(ui, "after", `Most likely ${output}s, edited`, makeRows(edited.top, original)),
+        h("h4", {}, t("edited")),
+        list(ui, "after", t("Most likely {outputs}, edited", { outputs }), makeRows(edited.top, original)),
       ),
     ),
   );
@@ -215,7 +242,7 @@ function makeRows(candidates: readonly Candidate[], others: readonly Candidate[]
     const isNew = !others.some((other) => other.text === candidate.text);
     return {
       label: withoutMarker(candidate),
-      ariaLabel: `probability ${formatNumber(p)}${isNew ? ", new" : ""}`,
+      ariaLabel: `${t("probability")} ${formatNumber(p)}${isNew ? `, ${t("new")}` : ""}`,
       classes: isNew ? "new" : "",
       cell: [bar(p, 1), h("span", { class: "n", "data-v": String(p) }, formatNumber(p))],
       attributes: { "data-logp": String(candidate.logp) },

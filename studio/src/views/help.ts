@@ -1,7 +1,8 @@
 /** The help dialog: keyboard shortcuts. */
+import { t, type Text } from "../i18n";
 import { h, type VNode } from "../dom";
 
-const KEYS: readonly (readonly [string, string])[] = [
+const KEYS: readonly (readonly [string, Text])[] = [
   ["Space", "play or pause (Walk)"],
   ["← →", "one stage back or forward; in a figure, the next cell"],
   ["Shift + ← →", "previous or next output word"],
@@ -20,7 +21,7 @@ export function help(): VNode {
   return h(
     "dialog",
     { id: "help", "aria-labelledby": "help-title" },
-    h("h2", { id: "help-title" }, "Keys"),
+    h("h2", { id: "help-title" }, t("Keys")),
     h(
       "table",
       {},
@@ -28,15 +29,17 @@ export function help(): VNode {
         "tbody",
         {},
         KEYS.map(([key, action]) =>
-          h("tr", {}, h("th", { scope: "row" }, h("kbd", {}, key)), h("td", {}, action)),
+          h("tr", {}, h("th", { scope: "row" }, h("kbd", {}, key)), h("td", {}, t(action))),
         ),
       ),
     ),
     h(
       "p",
       {},
-      "Hover or focus a number to highlight what it was computed from. The address of the page contains the state of the view: copy it to share what you see.",
+      t(
+        "Hover or focus a number to highlight what it was computed from. The address of the page contains the state of the view: copy it to share what you see.",
+      ),
     ),
-    h("form", { method: "dialog" }, h("button", {}, "Close")),
+    h("form", { method: "dialog" }, h("button", {}, t("Close"))),
   );
 }

@@ -1,4 +1,5 @@
 /** History: the weight of each item of a history for a recommended item, and its leave-one-out effect. */
+import { rich, t } from "../i18n";
 import { h, type Children } from "../dom";
 import { bar, list, type Row } from "../figures/list";
 import { argmax } from "../detail";
@@ -11,13 +12,13 @@ import { value } from "./attention_lanes";
 import { headSelect, stepButtons, toggleButton } from "./selects";
 
 const MAX_ITEMS = 40; // the table has all
-const EFFECT = "score with it minus score without it";
+const effectName = (): string => t("score with it minus score without it");
 
 export function history(ui: Ui): Children {
   const { trace, state } = ui;
   const record = findSite(trace, null);
   if (record === null || record.kind !== "history") {
-    return h("p", { class: "note" }, "The input of this trace is not a history.");
+    return h("p", { class: "note" }, t("The input of this trace is not a history."));
   }
   const { step } = positionAt(ui.timeline, state.tick);
   const weights = stepWeights(ui, record);
@@ -29,20 +30,21 @@ export function history(ui: Ui): Children {
       "div",
       { class: "selects" },
       headSelect(ui, record, true),
-      toggleButton("table", "table", state.table, "T", (on) => ui.setState({ table: on })),
+      toggleButton("table", t("table"), state.table, "T", (on) => ui.setState({ table: on })),
     ),
     h(
       "h2",
       {},
-      "History items for ",
-      h("span", { class: "written", dir: "auto" }, quote(tokenText(trace.target, step))),
+      rich("History items for {item}", {
+        item: h("span", { class: "written", dir: "auto" }, quote(tokenText(trace.target, step))),
+      }),
     ),
     h(
       "p",
       { class: "legend", "aria-live": "polite", id: "history-summary" },
       summary(ui, record, weights[step]!, effects[step]!, order),
     ),
-    stepButtons(ui, step, "Recommended items, best first"),
+    stepButtons(ui, step, t("Recommended items, best first")),
     h(
       "div",
       { class: "split" },
@@ -74,15 +76,20 @@ function summary(
   order: readonly number[],
 ): string {
   const best = order[0];
-  if (best === undefined) return "The history is empty.";
+  if (best === undefined) return t("The history is empty.");
   const name = quote(tokenText(ui.trace.source, best));
   const effect = effects[best];
   const first =
     effect === null || effect === undefined
-      ? `${name} has the largest weight, ${formatNumber(weights[best]!)}.`
-      : `${name} has the largest effect: without it the score would be ${formatNumber(Math.abs(effect))} ${effect >= 0 ? "lower" : "higher"}.`;
-  const free = record.mass === "free" ? " The weights need not sum to 1." : "";
-  return `${first}${free} The history has ${formatCount(weights.length)} items; their order does not matter.`;
+      ? t("{item} has the largest weight, {weight}.", { item: name, weight: formatNumber(weights[best]!) })
+      : t(
+          effect >= 0
+            ? "{item} has the largest effect: without it the score would be {amount} lower."
+            : "{item} has the largest effect: without it the score would be {amount} higher.",
+          { item: name, amount: formatNumber(Math.abs(effect)) },
+        );
+  const free = record.mass === "free" ? ` ${t("The weights need not sum to 1.")}` : "";
+  return `${first}${free} ${t("The history has {n} items; their order does not matter.", { n: formatCount(weights.length) })}`;
 }
 
 function bars(
@@ -102,11 +109,11 @@ function bars(
       classes: i === chosen ? "chosen" : "",
       click: () => ui.setState({ position: i }),
       cell: [
-        hiddenText("weight"),
+        hiddenText(t("weight")),
         bar(weights[i]!, largest),
         value(weights[i]!),
-        hiddenText(EFFECT),
-        effect === null ? h("span", { class: "n light" }, "not computed") : bar(effect, scale, true),
+        hiddenText(effectName()),
+        effect === null ? h("span", { class: "n light" }, t("not computed")) : bar(effect, scale, true),
         effect === null ? h("span", {}) : value(effect),
       ],
       attributes: { "data-item": i },
@@ -117,16 +124,16 @@ function bars(
     h(
       "div",
       { class: "heads", "aria-hidden": "true" },
-      h("span", {}, "item of the history"),
-      h("span", {}, "weight"),
-      h("span", {}, EFFECT),
+      h("span", {}, t("item of the history")),
+      h("span", {}, t("weight")),
+      h("span", {}, effectName()),
     ),
-    list(ui, "history", "Items of the history, largest effect first", rows),
+    list(ui, "history", t("Items of the history, largest effect first"), rows),
     hidden > 0 &&
       h(
         "p",
         { class: "letters" },
-        `${formatCount(hidden)} more items with smaller effects are in the table.`,
+        t("{n} more items with smaller effects are in the table.", { n: formatCount(hidden) }),
       ),
   ];
 }
@@ -147,17 +154,14 @@ function itemsOf(
   const signed = effects.some((row) => row[chosen] != null);
   const rows = order.map((step) => ({
     label: tokenText(ui.trace.target, step),
-    ariaLabel: `${signed ? "effect" : "weight"} ${formatNumber(strength(step))}`,
+    ariaLabel: `${signed ? t("effect") : t("weight")} ${formatNumber(strength(step))}`,
     cell: [bar(strength(step), scale, signed), value(strength(step))],
     click: () => ui.setState({ tick: tickAt(ui.timeline, step, 1), position: chosen }),
   }));
+  const item = quote(tokenText(ui.trace.source, chosen));
   return [
-    h(
-      "h3",
-      { dir: "auto" },
-      `${signed ? "Effect" : "Weight"} of ${quote(tokenText(ui.trace.source, chosen))}`,
-    ),
-    list(ui, "affected", "Recommended items, largest effect first", rows),
+    h("h3", { dir: "auto" }, signed ? t("Effect of {item}", { item }) : t("Weight of {item}", { item })),
+    list(ui, "affected", t("Recommended items, largest effect first"), rows),
   ];
 }
 
@@ -168,9 +172,9 @@ function itemTable(
   order: readonly number[],
 ): Children {
   return dataTable({
-    caption: "Every item of the history",
-    corner: "item",
-    columns: ["weight", EFFECT],
+    caption: t("Every item of the history"),
+    corner: t("item"),
+    columns: [t("weight"), effectName()],
     rows: order.map((i) => ({
       label: tokenText(ui.trace.source, i),
       values: [weights[i]!, effects[i] ?? null],

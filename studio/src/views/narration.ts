@@ -1,4 +1,5 @@
 /** One sentence about each tick, also for screen readers. */
+import { t } from "../i18n";
 import { argmax, type StepDetail } from "../detail";
 import { formatNumber, formatPercent, quote, tokenText } from "../format";
 import { inputNoun, taskWords } from "../nouns";
@@ -10,19 +11,38 @@ export function narrateStage(ui: Ui, detail: StepDetail): string {
   const word = (i: number): string => positionName(keySide, i);
   const top = argmax(weights);
   const [key, keys] =
-    detail.record.key_side === "target" ? ["output position", "output positions"] : inputNoun(ui.trace);
+    detail.record.key_side === "target" ? [t("output position"), t("output positions")] : inputNoun(ui.trace);
   switch (stage) {
     case 0: {
-      if (scores === null) return "This trace does not have the scores.";
+      if (scores === null) return t("This trace does not have the scores.");
       const best = argmax(Array.from(scores, (score, i) => (inside[i] ? score : -Infinity)));
-      return `Every ${key} gets a score for how well it matches the query; ${word(best)} has the highest, ${formatNumber(scores[best]!)}.`;
+      return t(
+        "Every {noun} gets a score for how well it matches the query; {best} has the highest, {score}.",
+        {
+          noun: key,
+          best: word(best),
+          score: formatNumber(scores[best]!),
+        },
+      );
     }
     case 1:
       return detail.edited
-        ? `These weights were edited; ${word(top)} has ${formatPercent(weights[top]!)}.`
-        : `Scores become weights; ${word(top)} gets ${formatPercent(weights[top]!)}.`;
+        ? t("These weights were edited; {top} has {share}.", {
+            top: word(top),
+            share: formatPercent(weights[top]!),
+          })
+        : t("Scores become weights; {top} gets {share}.", {
+            top: word(top),
+            share: formatPercent(weights[top]!),
+          });
     case 2:
-      return `The context is the sum of the values of all ${keys} times their weights, mostly that of ${word(top)}.`;
+      return t(
+        "The context is the sum of the values of all {nouns} times their weights, mostly that of {top}.",
+        {
+          nouns: keys,
+          top: word(top),
+        },
+      );
     case 3:
       return taskWords(ui.trace).combine;
     default:
@@ -35,14 +55,25 @@ export function narrateOutput(ui: Ui, step: number): string {
   const word = quote(tokenText(ui.trace.target, step));
   const { output } = taskWords(ui.trace);
   const probability = formatPercent(Math.exp(stepRecord.logp));
-  if (output === "item") return `${word} has a probability of ${probability}.`;
-  if (stepRecord.top.length === 0) return `${word} is generated; the trace does not have other candidates.`;
+  if (ui.trace.model.task === "recommend")
+    return t("{word} has a probability of {probability}.", { word, probability });
+  if (stepRecord.top.length === 0)
+    return t("{word} is generated; the trace does not have other candidates.", { word });
   const rank =
     stepRecord.rank == null || stepRecord.rank === 0
-      ? `the most likely ${output}`
-      : `number ${stepRecord.rank + 1} by probability`;
+      ? t("the most likely {output}", { output })
+      : t("number {n} by probability", { n: stepRecord.rank + 1 });
   if (ui.trace.model.task === "read")
-    return `${word} comes next in the text: ${rank}, with a probability of ${probability} (${formatNumber(-stepRecord.logp / Math.LN2, 1)} bits).`;
-  const verb = stepRecord.forced ? "was forced" : output === "label" ? "is the prediction" : "is generated";
-  return `${word} ${verb}: ${rank}, with a probability of ${probability}.`;
+    return t("{word} comes next in the text: {rank}, with a probability of {probability} ({bits} bits).", {
+      word,
+      rank,
+      probability,
+      bits: formatNumber(-stepRecord.logp / Math.LN2, 1),
+    });
+  const sentence = stepRecord.forced
+    ? "{word} was forced: {rank}, with a probability of {probability}."
+    : ui.trace.model.task === "classify"
+      ? "{word} is the prediction: {rank}, with a probability of {probability}."
+      : "{word} is generated: {rank}, with a probability of {probability}.";
+  return t(sentence, { word, rank, probability });
 }

@@ -1,4 +1,5 @@
 /** The last two lanes of the Walk: from the context to the features, and the output. */
+import { rich, t, type Text } from "../i18n";
 import { section } from "../settings";
 import type { StepDetail } from "../detail";
 import { h, type Children } from "../dom";
@@ -20,9 +21,9 @@ import {
 } from "../read_out";
 import { featureTerms, logSumAt, logitTerms } from "../terms";
 import type { Ui } from "../ui";
-import { NEEDS_DETAIL, value, type Lane } from "./attention_lanes";
+import { needsDetail, value, type Lane } from "./attention_lanes";
 
-const INTERMEDIATES: Record<string, readonly [symbol: string, meaning: string]> = {
+const INTERMEDIATES: Record<string, readonly [symbol: string, meaning: Text]> = {
   state: ["s", "the decoder's state"],
   residual: ["r", "the residual"],
   glu: ["g", "the output of the gated linear unit"],
@@ -93,7 +94,7 @@ function itemScoreLane(ui: Ui, detail: StepDetail): Lane {
   const { rules, meaning } = featureRules(readOutSettings(ui, detail));
   const complete = query !== null && context !== null && query.length === context.length;
   return {
-    title: "Compare",
+    title: t("Compare"),
     summary: taskWords(ui.trace).combine,
     rules: [rules, h("p", { class: "letters" }, meaning)],
     numbers: complete && itemNumbers(query, context, scoreOf(stepRecord.logp)),
@@ -101,10 +102,22 @@ function itemScoreLane(ui: Ui, detail: StepDetail): Lane {
       ? h(
           "div",
           { class: "vectors" },
-          vector({ id: "in-query", symbol: "q", meaning: "the recommended item", values: query, from: "q" }),
-          vector({ id: "in-context", symbol: "c", meaning: "the context", values: context, from: "context" }),
+          vector({
+            id: "in-query",
+            symbol: "q",
+            meaning: t("the recommended item"),
+            values: query,
+            from: "q",
+          }),
+          vector({
+            id: "in-context",
+            symbol: "c",
+            meaning: t("the context"),
+            values: context,
+            from: "context",
+          }),
         )
-      : h("p", { class: "note" }, NEEDS_DETAIL),
+      : h("p", { class: "note" }, needsDetail()),
     footer: null,
   };
 }
@@ -124,14 +137,14 @@ function combineLane(ui: Ui, detail: StepDetail): Lane {
     return vector({
       id: name === "features" ? "features" : `in-${name}`,
       symbol,
-      meaning: text,
+      meaning: t(text),
       values: arrays.row(tensor, detail.step),
       ...(from ? { from } : {}),
     });
   });
   const copyGate = intermediates.copy_gate;
   return {
-    title: "Combine",
+    title: t("Combine"),
     summary: taskWords(trace).combine,
     rules: readOut.kind !== "" && [rules, h("p", { class: "letters" }, meaning)],
     numbers: [
@@ -141,12 +154,14 @@ function combineLane(ui: Ui, detail: StepDetail): Lane {
           "p",
           { class: "letters" },
           severalSites
-            ? "c is the context of the last layer, all heads projected together; the other lanes may show another site."
-            : "c: the contexts of all heads, projected together.",
+            ? t(
+                "c is the context of the last layer, all heads projected together; the other lanes may show another site.",
+              )
+            : t("c: the contexts of all heads, projected together."),
         ),
     ],
     body:
-      parts.length === 0 ? h("p", { class: "note" }, NEEDS_DETAIL) : h("div", { class: "vectors" }, vectors),
+      parts.length === 0 ? h("p", { class: "note" }, needsDetail()) : h("div", { class: "vectors" }, vectors),
     footer: copyGate !== undefined && copyNote(Number(arrays.get(copyGate).data[detail.step])),
   };
 }
@@ -174,7 +189,10 @@ function largestFeature({ trace, arrays }: Ui, detail: StepDetail, readOut: Read
     h(
       "p",
       { class: "letters" },
-      `Of all ${formatCount(logit.width)} features, number ${index + 1} counts most here.`,
+      t("Of all {n} features, number {index} counts most here.", {
+        n: formatCount(logit.width),
+        index: index + 1,
+      }),
     ),
   ];
 }
@@ -184,9 +202,9 @@ function copyNote(gate: number): Children {
   return h(
     "p",
     { class: "letters" },
-    "Copying: ",
-    value(share, formatPercent(share)),
-    " of the probability is distributed over input words by the weights of “copy”.",
+    rich("Copying: {share} of the probability is distributed over input words by the weights of “copy”.", {
+      share: value(share, formatPercent(share)),
+    }),
   );
 }
 
@@ -201,30 +219,30 @@ function itemLane(ui: Ui, step: number): Lane {
     const p = Math.exp(stepRecord.logp);
     return {
       label: tokenText(ui.trace.target, i),
-      ariaLabel: `probability ${formatNumber(p)}`,
+      ariaLabel: `${t("probability")} ${formatNumber(p)}`,
       classes: i === step ? "chosen" : "",
       cell: [bar(p, 1), value(p)],
       attributes: { "data-id": `p${i}`, "data-from": "features", "data-logp": String(stepRecord.logp) },
     };
   });
   return {
-    title: "Item",
+    title: t("Item"),
     summary: taskWords(ui.trace).choose,
     rules: itemRule(),
     numbers: itemProbability(scoreOf(ui.trace.steps[step]!.logp)),
-    body: list(ui, "words", "Items of this trace", rows),
-    footer: h("p", { class: "letters" }, "Independent probabilities: they do not sum to 1."),
+    body: list(ui, "words", t("Items of this trace"), rows),
+    footer: h("p", { class: "letters" }, t("Independent probabilities: they do not sum to 1.")),
   };
 }
 
 const hiddenText = (text: string): Children => h("span", { class: "visually-hidden" }, `${text} `);
 const logitCell = (logit: number): Children => [
-  hiddenText("logit"),
+  hiddenText(t("logit")),
   h("span", { class: "logit", "data-v": String(logit) }, formatNumber(logit, 2)),
 ];
 
 function candidateLane(ui: Ui, step: number): Lane {
-  const { output, choose } = taskWords(ui.trace);
+  const { output, outputs, choose } = taskWords(ui.trace);
   const stepRecord = ui.trace.steps[step]!;
   const token = ui.trace.target.tokens[step]!;
   const isOutput = (candidate: { id?: number | null; text: string }): boolean =>
@@ -241,12 +259,14 @@ function candidateLane(ui: Ui, step: number): Lane {
     return {
       label: withoutMarker(candidate),
       ariaLabel:
-        logSum === null ? `probability ${formatNumber(p)}${isOutput(candidate) ? ", generated" : ""}` : null,
+        logSum === null
+          ? `${t("probability")} ${formatNumber(p)}${isOutput(candidate) ? `, ${t("generated")}` : ""}`
+          : null,
       classes: isOutput(candidate) ? "chosen" : "",
       cell: [
         logSum !== null && logitCell(candidate.logp + logSum),
         bar(p, 1),
-        logSum !== null && hiddenText("probability"),
+        logSum !== null && hiddenText(t("probability")),
         value(p),
       ],
       attributes: { "data-id": `p${i}`, "data-from": "features", "data-logp": String(candidate.logp) },
@@ -262,7 +282,10 @@ function candidateLane(ui: Ui, step: number): Lane {
       h(
         "p",
         { class: "letters" },
-        `z: logits. O, with one row per ${output}, and b are learned.${ui.arrays.has("output/logit") ? " The softmax has two levels, for frequent and for rare words." : ""}`,
+        t("z: logits. O, with one row per {output}, and b are learned.", { output }) +
+          (ui.arrays.has("output/logit")
+            ? ` ${t("The softmax has two levels, for frequent and for rare words.")}`
+            : ""),
       ),
     ],
     numbers:
@@ -271,29 +294,35 @@ function candidateLane(ui: Ui, step: number): Lane {
         : stepRecord.top.length > 0 && wordNumbers(tokenText(ui.trace.target, step), stepRecord.logp),
     body:
       rows.length === 0
-        ? h("p", { class: "note" }, `This trace does not have the most likely ${output}s.`)
+        ? h("p", { class: "note" }, t("This trace does not have the most likely {outputs}.", { outputs }))
         : [
             logSum !== null &&
               h(
                 "p",
                 { class: "columns", "aria-hidden": "true" },
                 h("span", {}, output),
-                h("span", {}, "logit"),
-                h("span", {}, "probability"),
+                h("span", {}, t("logit")),
+                h("span", {}, t("probability")),
               ),
-            list(ui, "words", `Most likely ${output}s`, rows),
+            list(ui, "words", t("Most likely {outputs}", { outputs }), rows),
           ],
     footer: rows.length > 0 && [
-      h("p", { class: "sum" }, `all other ${output}s together ${formatNumber(rest)}`),
+      h(
+        "p",
+        { class: "sum" },
+        t("all other {outputs} together {rest}", { outputs, rest: formatNumber(rest) }),
+      ),
       stepRecord.entropy != null &&
         h(
           "p",
           { class: "letters" },
-          `Perplexity of this distribution: ${formatNumber(Math.exp(stepRecord.entropy), 1)}.`,
+          t("Perplexity of this distribution: {perplexity}.", {
+            perplexity: formatNumber(Math.exp(stepRecord.entropy), 1),
+          }),
         ),
       stepRecord.forced &&
         ui.trace.model.task !== "read" &&
-        h("p", { class: "badge plain" }, `This ${output} was forced, not chosen.`),
+        h("p", { class: "badge plain" }, t("This {output} was forced, not chosen.", { output })),
     ],
   };
 }

@@ -1,4 +1,5 @@
 /** Photo: the image, bright where each word attends, and the words that attend to a region. */
+import { rich, t } from "../i18n";
 import { h, type Children } from "../dom";
 import { imageGrid } from "../figures/image_grid";
 import { bar, list } from "../figures/list";
@@ -15,9 +16,9 @@ export function photo(ui: Ui): Children {
   const { trace, state } = ui;
   const image = trace.source.image;
   const record = findSite(trace, state.site);
-  if (image == null) return h("p", { class: "note" }, "The input of this trace is not an image.");
+  if (image == null) return h("p", { class: "note" }, t("The input of this trace is not an image."));
   if (record === null || record.key_side !== "source" || record.query_side !== "target") {
-    return h("p", { class: "note" }, "This model has no attention over the regions of the image.");
+    return h("p", { class: "note" }, t("This model has no attention over the regions of the image."));
   }
   const { step } = positionAt(ui.timeline, state.tick);
   const weights = stepWeights(ui, record);
@@ -32,29 +33,30 @@ export function photo(ui: Ui): Children {
         record,
       ),
       headSelect(ui, record, true),
-      toggleButton("table", "table", state.table, "T", (on) => ui.setState({ table: on })),
+      toggleButton("table", t("table"), state.table, "T", (on) => ui.setState({ table: on })),
     ),
     h(
       "h2",
       {},
-      "Attention for ",
-      h("span", { class: "written", dir: "auto" }, quote(tokenText(trace.target, step))),
+      rich("Attention for {word}", {
+        word: h("span", { class: "written", dir: "auto" }, quote(tokenText(trace.target, step))),
+      }),
     ),
     h(
       "p",
       { class: "legend", "aria-live": "polite", id: "photo-summary" },
       summary(ui, image, weights, step, chosen),
     ),
-    stepButtons(ui, step, "Words of the caption"),
+    stepButtons(ui, step, t("Words of the caption")),
     h(
       "div",
       { class: "split" },
       imageGrid(ui, {
         id: "photo",
-        title: "The image, bright where the word attends",
+        title: t("The image, bright where the word attends"),
         image,
         values: weights[step]!,
-        valueName: "weight",
+        valueName: t("weight"),
         chosen,
         pick: (position) => ui.setState({ position }),
       }),
@@ -77,8 +79,19 @@ function summary(
   const selected =
     chosen === best
       ? ""
-      : ` The selected region (${regionLabel(image, chosen)}) has ${formatPercent(row[chosen]!)}.`;
-  return `For ${word} the largest weight is that of ${regionLabel(image, best)}: ${formatPercent(row[best]!)}. The grid is the model's, ${image.grid[0]} by ${image.grid[1]}, without smoothing.${selected}`;
+      : ` ${t("The selected region ({place}) has {share}.", { place: regionLabel(image, chosen), share: formatPercent(row[chosen]!) })}`;
+  return (
+    t(
+      "For {word} the largest weight is that of {place}: {share}. The grid is the model's, {rows} by {columns}, without smoothing.",
+      {
+        word,
+        place: regionLabel(image, best),
+        share: formatPercent(row[best]!),
+        rows: image.grid[0],
+        columns: image.grid[1],
+      },
+    ) + selected
+  );
 }
 
 /** The words that attend to a region, largest weight first. */
@@ -86,7 +99,7 @@ function wordsOfRegion(ui: Ui, image: SourceImage, weights: readonly number[][],
   const order = weights.map((_, step) => step).sort((a, b) => weights[b]![chosen]! - weights[a]![chosen]!);
   const rows = order.map((step) => ({
     label: tokenText(ui.trace.target, step),
-    ariaLabel: `weight ${formatNumber(weights[step]![chosen]!)}`,
+    ariaLabel: `${t("weight")} ${formatNumber(weights[step]![chosen]!)}`,
     cell: [
       bar(weights[step]![chosen]!, weights[order[0]!]![chosen]!),
       h(
@@ -98,15 +111,15 @@ function wordsOfRegion(ui: Ui, image: SourceImage, weights: readonly number[][],
     click: () => ui.setState({ tick: tickAt(ui.timeline, step, 1), position: chosen }),
   }));
   return [
-    h("h3", {}, `Words that attend to this region (${regionLabel(image, chosen)})`),
-    list(ui, "users", "Words that attend to the region, largest weight first", rows),
+    h("h3", {}, t("Words that attend to this region ({place})", { place: regionLabel(image, chosen) })),
+    list(ui, "users", t("Words that attend to the region, largest weight first"), rows),
   ];
 }
 
 function regionTable(ui: Ui, image: SourceImage, weights: readonly number[][]): Children {
   return dataTable({
-    caption: "Weights of each region for each word",
-    corner: "region",
+    caption: t("Weights of each region for each word"),
+    corner: t("region"),
     columns: ui.trace.target.tokens.map((_, i) => tokenText(ui.trace.target, i)),
     rows: Array.from({ length: image.grid[0] * image.grid[1] }, (_, region) => ({
       label: regionLabel(image, region),

@@ -1,4 +1,5 @@
 /** Playback: buttons, speed, and a timeline with a mark per output word. */
+import { t } from "../i18n";
 import { h, type VNode } from "../dom";
 import { tokenText } from "../format";
 import { SPEEDS, STAGES, clampTick, lastTick, moveSteps, positionAt, tickAt } from "../timeline";
@@ -37,26 +38,26 @@ export function playback(ui: Ui): VNode {
     );
   return h(
     "div",
-    { class: "playback", role: "group", "aria-label": "Playback" },
+    { class: "playback", role: "group", "aria-label": t("Playback") },
     h(
       "div",
       { class: "buttons" },
       button(
         "word-back",
-        "Previous word",
+        t("Previous word"),
         "word-back",
         "Shift + ←",
         to(moveSteps(ui.timeline, tick, -1)),
         tick === 0,
       ),
-      button("back", "One step back", "back", "←", to(tick - 1), tick === 0),
-      button("play", ui.playing ? "Pause" : "Play", ui.playing ? "pause" : "play", "Space", () =>
+      button("back", t("One step back"), "back", "←", to(tick - 1), tick === 0),
+      button("play", ui.playing ? t("Pause") : t("Play"), ui.playing ? "pause" : "play", "Space", () =>
         ui.play(!ui.playing),
       ),
-      button("next", "One step forward", "next", "→", to(tick + 1), tick === end),
+      button("next", t("One step forward"), "next", "→", to(tick + 1), tick === end),
       button(
         "word-next",
-        "Next word",
+        t("Next word"),
         "word-next",
         "Shift + →",
         to(moveSteps(ui.timeline, tick, 1)),
@@ -64,7 +65,7 @@ export function playback(ui: Ui): VNode {
       ),
       labeledSelect(
         "speed",
-        "Speed",
+        t("Speed"),
         String(speed),
         SPEEDS.map((one) => [String(one), `${one}×`] as const),
         (value) => ui.setState({ speed: Number(value) }),
@@ -91,8 +92,8 @@ function timeline(ui: Ui): VNode {
         max: lastTick(ui.timeline),
         step: 1,
         value: ui.state.tick,
-        "aria-label": "Step",
-        "aria-valuetext": `word ${step + 1} of ${steps}, ${words[step]}${stages > 1 ? `, ${STAGES[stage]}` : ""}`,
+        "aria-label": t("Step"),
+        "aria-valuetext": `${t("word {n} of {all}", { n: step + 1, all: steps })}, ${words[step]}${stages > 1 ? `, ${t(STAGES[stage]!)}` : ""}`,
         oninput: (event: Event) =>
           ui.setState({ tick: clampTick(ui.timeline, Number((event.target as HTMLInputElement).value)) }),
       }),

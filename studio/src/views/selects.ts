@@ -1,4 +1,5 @@
 /** Small controls that several views share. */
+import { t } from "../i18n";
 import { h, type Children, type VNode } from "../dom";
 import { tokenText } from "../format";
 import type { State } from "../link";
@@ -72,24 +73,24 @@ export function stepButtons(ui: Ui, step: number, title: string, change: Partial
 export function siteLabel(record: SiteRecord): string {
   const layer = record.site.split(".")[1];
   const kinds: Record<string, string> = {
-    "target source": "cross-attention",
-    "target target": "decoder self-attention",
-    "source source": "encoder self-attention",
+    "target source": t("cross-attention"),
+    "target target": t("decoder self-attention"),
+    "source source": t("encoder self-attention"),
   };
   const kind =
     record.site === "copy"
-      ? "copy attention"
+      ? t("copy attention")
       : (kinds[`${record.query_side} ${record.key_side}`] ?? record.kind);
   return layer === undefined || !/^\d+$/.test(layer)
     ? `${kind} (${record.site})`
-    : `${kind}, layer ${Number(layer) + 1} (${record.site})`;
+    : `${kind}, ${t("layer {n}", { n: Number(layer) + 1 })} (${record.site})`;
 }
 
 export function siteSelect(ui: Ui, sites: readonly SiteRecord[], record: SiteRecord): Children {
   if (sites.length < 2) return null;
   return labeledSelect(
     "site",
-    "Site",
+    t("Site"),
     record.site,
     sites.map((site) => [site.site, siteLabel(site)] as const),
     (site) => ui.setState({ site, position: null }),
@@ -101,12 +102,12 @@ export function headSelect(ui: Ui, record: SiteRecord, mean: boolean): Children 
   if (record.heads < 2) return null;
   const heads = Array.from(
     { length: record.heads },
-    (_, i) => [String(i), `head ${i} of 0–${record.heads - 1}`] as const,
+    (_, i) => [String(i), t("head {head} of 0–{last}", { head: i, last: record.heads - 1 })] as const,
   );
-  const options = mean ? [["mean", "mean of all heads"] as const, ...heads] : heads;
+  const options = mean ? [["mean", t("mean of all heads")] as const, ...heads] : heads;
   const head = validHead(record, ui.state.head);
   const value = head === null ? (mean ? "mean" : "0") : String(head);
-  return labeledSelect("head", "Head", value, options, (chosen) =>
+  return labeledSelect("head", t("Head"), value, options, (chosen) =>
     ui.setState({ head: chosen === "mean" ? null : Number(chosen), position: null }),
   );
 }

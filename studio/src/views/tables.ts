@@ -1,4 +1,5 @@
 /** The tables of the Walk: every number of a step, and every number of its vectors. */
+import { t } from "../i18n";
 import type { StepDetail } from "../detail";
 import type { Children } from "../dom";
 import { dataTable } from "../figures/table";
@@ -10,9 +11,9 @@ export function stepTables(ui: Ui, detail: StepDetail): Children {
   const { scores, weights, recomputed, allowed, keySide, step } = detail;
   const word = quote(tokenText(ui.trace.target, step));
   const attention = dataTable({
-    caption: `Scores and weights of ${word}`,
+    caption: t("Scores and weights of {word}", { word }),
     corner: siteNouns(ui.trace, detail.record).key[0],
-    columns: ["score", "weight", "weight, recomputed"],
+    columns: [t("score"), t("weight"), t("weight, recomputed")],
     rows: keySide.tokens.map((_, i) => ({
       label: tokenText(keySide, i),
       values: [
@@ -28,11 +29,11 @@ export function stepTables(ui: Ui, detail: StepDetail): Children {
 export function outputTable(ui: Ui, step: number): Children {
   const { top } = ui.trace.steps[step]!;
   if (top.length === 0) return null;
-  const { output } = taskWords(ui.trace);
+  const { output, outputs } = taskWords(ui.trace);
   return dataTable({
-    caption: `Most likely ${output}s at step ${step + 1}`,
+    caption: t("Most likely {outputs} at step {n}", { outputs, n: step + 1 }),
     corner: output,
-    columns: ["probability", "log-probability"],
+    columns: [t("probability"), t("log-probability")],
     rows: top.map((candidate) => ({
       label: withoutMarker(candidate),
       values: [Math.exp(candidate.logp), candidate.logp],
@@ -44,15 +45,15 @@ function vectorTable(ui: Ui, detail: StepDetail, word: string): Children {
   const { query, keys, values, context, position, step, keySide, recomputed } = detail;
   const key = quote(tokenText(keySide, position));
   const all: [string, ArrayLike<number> | null][] = [
-    ["q, query", query],
-    [`k of ${key}`, keys?.[position] ?? null],
-    [`v of ${key}`, values?.[position] ?? null],
-    ["c, context", context],
-    ["c, recomputed", recomputed.context],
+    [`q, ${t("query")}`, query],
+    [t("{symbol} of {word}", { symbol: "k", word: key }), keys?.[position] ?? null],
+    [t("{symbol} of {word}", { symbol: "v", word: key }), values?.[position] ?? null],
+    [`c, ${t("context")}`, context],
+    [`c, ${t("recomputed")}`, recomputed.context],
     ...Object.entries(ui.trace.intermediates)
       .filter(([name]) => name !== "copy_gate")
       .map(([name, tensor]): [string, ArrayLike<number>] => [
-        `${name} (read-out)`,
+        t("{name} (read-out)", { name }),
         ui.arrays.row(tensor, step),
       ]),
   ];
@@ -60,8 +61,8 @@ function vectorTable(ui: Ui, detail: StepDetail, word: string): Children {
   if (vectors.length === 0) return null;
   const longest = Math.max(...vectors.map(([, numbers]) => numbers.length));
   return dataTable({
-    caption: `Vectors of ${word}`,
-    corner: "dimension",
+    caption: t("Vectors of {word}", { word }),
+    corner: t("dimension"),
     columns: vectors.map(([name]) => name),
     rows: Array.from({ length: longest }, (_, d) => ({
       label: String(d + 1),

@@ -1,4 +1,5 @@
 /** Walk: one output word at a time, from scores to the word, with the numbers of the trace. */
+import { t } from "../i18n";
 import { stepDetail } from "../detail";
 import { h, type Children, type VNode } from "../dom";
 import { capitalize, quote, tokenText } from "../format";
@@ -21,7 +22,7 @@ export function walk(ui: Ui): Children {
     { class: "word-heading" },
     ui.timeline.steps === 1
       ? `${capitalize(taskWords(ui.trace).output)}: `
-      : `${capitalize(taskWords(ui.trace).output)} ${step + 1} of ${ui.timeline.steps}: `,
+      : `${t("{output} {n} of {all}", { output: capitalize(taskWords(ui.trace).output), n: step + 1, all: ui.timeline.steps })}: `,
     h("span", { class: "written", dir: "auto" }, quote(word)),
   );
   if (record === null) {
@@ -30,8 +31,12 @@ export function walk(ui: Ui): Children {
         "p",
         { class: "note" },
         ui.trace.sites.length > 0
-          ? "No site of this trace has one query per output word; Alignment shows its sites. Here are the output words and their most likely alternatives."
-          : "This model has no attention over its input. Here are the output words and their most likely alternatives.",
+          ? t(
+              "No site of this trace has one query per output word; Alignment shows its sites. Here are the output words and their most likely alternatives.",
+            )
+          : t(
+              "This model has no attention over its input. Here are the output words and their most likely alternatives.",
+            ),
       ),
       playback(ui),
       heading,
