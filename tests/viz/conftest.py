@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, Route
 
+from chromium import chromium, unavailable
 from heedful.trace.schema import Trace
 from heedful.viz.page import BUILT, write_page
 
 HERE = Path(__file__).parent
-REQUIRED = os.environ.get("HEEDFUL_REQUIRE_BROWSER") == "1"
 Opener = Callable[..., "OpenPage"]
 
 
@@ -81,22 +79,9 @@ class OpenPage:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if not (BUILT / "page.js").exists():
-        _unavailable("the page is not built: install heedful again")
-    with sync_playwright() as playwright:
-        try:
-            browser = playwright.chromium.launch(
-                executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-dev-shm-usage"]
-            )
-        except Error as error:
-            _unavailable(f"no Chromium here: {error.message}")
+        unavailable("the page is not built: install heedful again")
+    with chromium() as browser:
         yield browser
-        browser.close()
-
-
-def _unavailable(reason: str) -> None:
-    if REQUIRED:
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 @pytest.fixture

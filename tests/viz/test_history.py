@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import small_models
+from chromium import unavailable
 from command_line import heedful
 from heedful.config import ModelConfig
 from heedful.config.presets import RECOMMENDERS
@@ -18,7 +19,7 @@ from heedful.trace.schema import ModelInfo, PackedTensor, Side, SiteRecord, Step
 from heedful.viz.base import TextStyle
 from heedful.viz.figure import save_figure
 from heedful.viz.history import HistoryItem, explain_items, history_bars, history_text
-from viz.conftest import REQUIRED, Opener
+from viz.conftest import Opener
 from viz.test_page import AXE
 
 HISTORY = ["Heat", "Fargo", "Toy Story", "Alien", "Babe"]
@@ -127,7 +128,7 @@ def test_axes_are_items_and_their_titles_fit(show: Opener) -> None:
 @pytest.mark.browser
 def test_axe_finds_nothing_serious(show: Opener) -> None:
     if not AXE.is_file():
-        (pytest.fail if REQUIRED else pytest.skip)("axe-core is not there: npm ci in studio/")
+        unavailable("axe-core is not there: npm ci in studio/")
     page = show(recommendation_trace(), "#/history?tick=0&table=1").page
     page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")["violations"]

@@ -11,9 +11,10 @@ import pytest
 from playwright.sync_api import Browser
 
 import small_models
+from chromium import unavailable
 from heedful.trace.schema import Edit, Gold, PackedTensor, SiteRecord, Trace
 from small_traces import subword_trace
-from viz.conftest import REQUIRED, Opener, OpenPage
+from viz.conftest import Opener, OpenPage
 
 pytestmark = pytest.mark.browser
 AXE = Path(__file__).parent.parent.parent / "studio" / "node_modules" / "axe-core" / "axe.min.js"
@@ -375,7 +376,7 @@ def test_counterfactuals_are_compared_with_the_original(show: Opener, world: Tra
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(show: Opener, world: Trace, scheme: str) -> None:
     if not AXE.exists():
-        (pytest.fail if REQUIRED else pytest.skip)("axe-core is not there: npm ci in studio/")
+        unavailable("axe-core is not there: npm ci in studio/")
     with_gold = world.model_copy(update={"gold": Gold(sure=[(0, 0), (1, 2), (2, 1)])})
     shown = show(with_gold, color_scheme=scheme)
     shown.page.evaluate(AXE.read_text(encoding="utf-8"))

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import small_classifiers
+from chromium import unavailable
 from heedful.cli.show import show as show_command
 from heedful.tasks.base import TraceRequest
 from heedful.tasks.classify.trace import trace_text
 from heedful.trace.schema import Trace
-from viz.conftest import HERE, REQUIRED, Opener
+from viz.conftest import HERE, Opener
 from viz.test_page import AXE
 
 pytestmark = pytest.mark.browser
@@ -109,7 +110,7 @@ def test_pages_of_every_task_are_accessible_and_fit(
     show: Opener, traces: dict[str, Trace], task: str, view: str, scheme: str
 ) -> None:
     if not AXE.is_file():
-        (pytest.fail if REQUIRED else pytest.skip)("axe-core is not there: npm ci in studio/")
+        unavailable("axe-core is not there: npm ci in studio/")
     shown = show(traces[task], f"#/{view}", viewport=NARROW, color_scheme=scheme)
     assert shown.page.evaluate("() => document.documentElement.scrollWidth") == NARROW["width"]
     shown.page.evaluate(AXE.read_text(encoding="utf-8"))

@@ -7,10 +7,11 @@ import pytest
 from playwright.sync_api import Page
 
 import small_models
+from chromium import unavailable
 from heedful.data.images.files import SceneImage
 from heedful.trace.schema import Candidate, Counterfactual, Side, SourceImage, Token, Trace
 from heedful.viz.image import overlay_weights, pack_image
-from viz.conftest import REQUIRED, Opener
+from viz.conftest import Opener
 from viz.test_page import AXE
 
 
@@ -122,7 +123,7 @@ def test_what_if_shows_the_image_and_the_chosen_region(show: Opener) -> None:
 @pytest.mark.parametrize("link", ["#/photo?tick=0&table=1", "#/walk?tick=4", "#/what-if?tick=0", "#/alignment?tick=0"])
 def test_axe_finds_nothing_serious(show: Opener, link: str) -> None:
     if not AXE.is_file():
-        (pytest.fail if REQUIRED else pytest.skip)("axe-core is not there: npm ci in studio/")
+        unavailable("axe-core is not there: npm ci in studio/")
     page = show(edited_trace(), link).page
     page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")["violations"]

@@ -149,7 +149,7 @@ def test_the_page_is_opened_where_there_is_a_screen(
         pytest.skip("the page is not built")
     opened: list[str] = []
     monkeypatch.setattr(webbrowser, "open", opened.append)
-    monkeypatch.setattr(open_page, "_has_screen", lambda: screen)
+    monkeypatch.setattr(open_page, "has_screen", lambda: screen)
     file = small_models.small_trace().show(str(tmp_path / "t.html"))
     assert file == tmp_path / "t.html"
     assert "<!doctype html>" in file.read_text(encoding="utf-8")
