@@ -33,6 +33,7 @@ CARDS: dict[str, dict[str, Any]] = {
         "about": "English to French, everyday sentences",
         "languages": ["en", "fr"],
         "test_on": "7,078 pairs of Tatoeba held out by their English side",
+        "limits": "single sentences of everyday language; names, capitals and long sentences often go wrong",
         "license": "CC BY 2.0 FR",
         "attribution": "trained on sentences of tatoeba.org, as paired by manythings.org/anki",
     },
@@ -43,6 +44,8 @@ CARDS: dict[str, dict[str, Any]] = {
             "about": "captions of everyday photographs: people, dogs, sports",
             "languages": ["en"],
             "test_on": "the 1,000 test photographs of Flickr8k",
+            "limits": "people, dogs and sports outdoors; other pictures get captions of these, with a note where they"
+            " look unlike the training data",
             "license": "research and non-commercial use only, as Flickr8k",
             "attribution": "trained on Flickr8k (Hodosh, Young & Hockenmaier 2013); backbone: EfficientNet-Lite0",
         }
@@ -54,6 +57,7 @@ CARDS: dict[str, dict[str, Any]] = {
         "about": "intents of a bank's customers: 77 labels",
         "languages": ["en"],
         "test_on": "the 3,080 test questions of BANKING77",
+        "limits": "questions to a bank; any other text gets one of the 77 labels too",
         "license": "CC BY 4.0",
         "attribution": "trained on BANKING77 (Casanueva et al. 2020), PolyAI",
     },
@@ -73,6 +77,7 @@ CARDS: dict[str, dict[str, Any]] = {
         "about": "surprisal of the words of English prose, as in novels from 1839 to 1912",
         "languages": ["en"],
         "test_on": "The Secret Garden, by sentence, per subword",
+        "limits": "English of the 19th century: modern words surprise it",
         "license": "public domain",
         "attribution": "trained on 19 English novels in the public domain, from the collection 100 English Novels"
         " (Computational Stylistics Group)",
@@ -101,6 +106,7 @@ CARDS: dict[str, dict[str, Any]] = {
         "about": "films for somebody who has seen certain films, as of 2013",
         "languages": ["en"],
         "test_on": "the latest film of each user, against 99 films the user has not rated",
+        "limits": "films until 2013; its ranking is no better than that of FISM, which has no attention",
         "license": "MIT",
         "attribution": "trained on MovieTweetings (Dooms, De Pessemier & Martens 2013)",
     },

@@ -1,11 +1,12 @@
 """Write the training text of the English-French translator: everyday sentences first, then manuals and laws.
 
-    python benchmarks/figures/en_fr_corpus.py        # runs:figures/en-fr/{train,valid,test,tico}.tsv
+    python benchmarks/figures/en_fr_corpus.py        # runs:figures/en-fr/{train,short,valid,test,tico}.tsv
 
 Sentences whose English side belongs to the validation or test data of `tatoeba-en-fr.toml` (by its hash) are in no part
-of the training text. Everyday sentences are there a second time as people type them: without capitals or full stop, in
-capitals, two on a line. Words and their translations come from a lexicon (IBM model 1 in both directions) of the same
-sentences.
+of the training text, nor are the lines of `everyday.txt`, compared by their letters and digits. Our own phrasebook
+(`phrasebook.py`) is there several times. Everyday sentences are there a second time as people type them: without
+capitals, full stop or apostrophes, in capitals, with typing errors, two on a line. Words and their translations come
+from a lexicon (IBM model 1 in both directions) of the same sentences.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import gzip
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 
+from phrasebook import read_phrasebook, read_phrases
 from run import MODELS
 
 from heedful.data.lines import assign_split
@@ -25,9 +27,11 @@ from heedful.data.lines import assign_split
 Pair = tuple[str, str]
 CODE = re.compile(r"[_{}<>=`\\/|#@$*+^~\[\]]|\(\)|::|https?:|\w\.\w|--")
 WORD = re.compile(r"[^\W\d_]+(?:['’](?=\s|$))?|[^\W\d_]+['’]")
-MAX_WORDS = {"gnome": 40, "python": 25, "django": 25, "godot": 25}
-LAWS, MAX_LAW_WORDS = 12_000, 28
+MAX_WORDS = {"gnome": 40, "python": 40, "django": 40, "godot": 40}
+MANUALS, LAWS, MAX_LAW_WORDS = 40_000, 22_000, 45
+PHRASES, PHRASEBOOK = 6, 2  # copies of each phrase, of each phrase, word and filled pattern
 MIN_COUNT, MIN_PROBABILITY = 12, 0.45
+EVERYDAY_LINES = ("everyday", "everyday_2")
 ROUNDS = 5  # of expectation maximization
 
 
@@ -45,13 +49,13 @@ def read_everyday() -> list[Pair]:
     return [(english, french) for english, french, *_ in read_rows("tatoeba_fra_eng_2019/eng-fra.tsv.gz")]
 
 
-def read_manuals() -> list[Pair]:
+def read_manuals(rng: Random) -> list[Pair]:
     pairs = []
     for source, english, french in read_rows("docs_po_parallel/en-fr.tsv.gz"):
         words = len(english.split())
         if words <= MAX_WORDS[source] and not CODE.search(english) and not CODE.search(french):
             pairs.append((english, french))
-    return pairs
+    return rng.sample(pairs, min(MANUALS, len(pairs)))
 
 
 def read_laws(rng: Random) -> list[Pair]:
@@ -100,30 +104,75 @@ def make_lexicon(pairs: Sequence[Pair]) -> list[Pair]:
     return lexicon
 
 
+def with_typo(text: str, rng: Random) -> str:
+    """Return the text with two letters exchanged, or one left out or doubled, in one of its longer words."""
+    words = text.split(" ")
+    long = [i for i, word in enumerate(words) if len(word) > 4 and word.isalpha()]
+    if not long:
+        return text
+    i = rng.choice(long)
+    word, at = words[i], rng.randrange(1, len(words[i]) - 1)
+    swapped = word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+    words[i] = rng.choice((swapped, swapped, word[:at] + word[at + 1 :], word[:at] + word[at] + word[at:]))
+    return " ".join(words)
+
+
 def typed_variants(pairs: Sequence[Pair], rng: Random) -> Iterator[Pair]:
     """Yield sentences as people type them."""
-    short = [pair for pair in pairs if len(pair[0].split()) <= 8]
+    short = [pair for pair in pairs if len(pair[0].split()) <= 8 and pair[0].endswith((".", "!", "?"))]
     for english, french in pairs:
         draw = rng.random()
         both_stop = english.endswith(".") and french.endswith(".")
-        if draw < 0.10:
-            yield english.lower().rstrip(".!?").strip(), french
+        if draw < 0.08:
+            yield english.lower().rstrip(".!?").replace("'", "").strip(), french
         elif draw < 0.14:
             yield english.lower(), french
-        elif draw < 0.17:
+        elif draw < 0.18:
             yield english.upper(), french.upper()
-        elif draw < 0.25 and both_stop:
+        elif draw < 0.22:
+            yield with_typo(english, rng), french
+        elif draw < 0.25:
+            yield with_typo(with_typo(english, rng), rng), french
+        elif draw < 0.30 and both_stop:
             yield english[:-1], french[:-1]
-        elif draw < 0.31:
+        elif draw < 0.36:
             other = rng.choice(short)
-            if len(english.split()) <= 10:
+            if len(english.split()) <= 10 and english.endswith((".", "!", "?")):
                 yield f"{english} {other[0]}", f"{french} {other[1]}"
+
+
+def letters(text: str) -> str:
+    return "".join(character for character in text.casefold() if character.isalnum())
+
+
+def read_first() -> list[Pair]:
+    """Return the pairs of `tatoeba-en-fr.toml`."""
+    return [(row[0], row[1]) for row in read_rows("tatoeba_fra_eng/eng-fra.tsv.gz")]
+
+
+def keep_unseen(parts: Iterable[list[Pair]], held_out: set[str], unseen: set[str]) -> list[Pair]:
+    """Return the pairs of all parts without held-out English sides and without the lines in `unseen`, as letters."""
+    return [
+        (english, french)
+        for part in parts
+        for english, french in part
+        if english not in held_out and "\t" not in english and letters(english) not in unseen
+    ]
+
+
+def mix_short(train: list[Pair], rng: Random) -> list[list[Pair]]:
+    """Return the parts of the text for a short training: everyday sentences and the phrasebook."""
+    phrases, phrasebook = read_phrases() * 5, read_phrasebook(rng)
+    typed = list(typed_variants(train, rng))
+    capitals = [(english.upper(), french.upper()) for english, french in rng.sample(train, 6_000)]
+    sentences = rng.sample(train, 60_000)
+    phrases_typed = list(typed_variants([*phrases, *phrasebook], rng))
+    return [sentences, phrases, phrasebook, phrasebook, phrases_typed, rng.sample(typed, 26_000), capitals]
 
 
 def write_test_data(folder: Path) -> None:
     """Write the test data of `tatoeba-en-fr.toml`, and every tenth line of TICO-19."""
-    tatoeba = [(row[0], row[1]) for row in read_rows("tatoeba_fra_eng/eng-fra.tsv.gz")]
-    write(folder / "test.tsv", [pair for pair in tatoeba if split_of(pair[0]) == "test"])
+    write(folder / "test.tsv", [pair for pair in read_first() if split_of(pair[0]) == "test"])
     write(folder / "tico.tsv", [(row[1], row[2]) for row in list(read_rows("tico19/en-fr.tsv.gz"))[::10]])
 
 
@@ -140,17 +189,27 @@ def main() -> None:
     everyday = read_everyday()
     train = [pair for pair in everyday if split_of(pair[0]) == "train"]
     lexicon = make_lexicon(train)
+    phrases, phrasebook = read_phrases() * PHRASES, read_phrasebook(rng) * PHRASEBOOK
     parts = {
         "everyday": train,
+        "phrasebook": [*phrases, *phrasebook],
+        "phrasebook as typed": list(typed_variants([*phrases, *phrasebook], rng)),
         "as typed": list(typed_variants(train, rng)),
         "lexicon": lexicon,
-        "manuals": read_manuals(),
+        "manuals": read_manuals(rng),
         "laws": read_laws(rng),
     }
-    pairs = [pair for part in parts.values() for pair in part if split_of(pair[0]) == "train" and "\t" not in pair[0]]
+    lines = {name: (Path(__file__).parent / f"{name}.txt").read_text().splitlines() for name in EVERYDAY_LINES}
+    unseen = {name: {letters(line) for line in part} for name, part in lines.items()}
+    held_out = {english for english, _ in [*everyday, *read_first()] if split_of(english) != "train"}
+    pairs = keep_unseen(parts.values(), held_out, unseen["everyday"])
     print({name: len(part) for name, part in parts.items()})
     rng.shuffle(pairs)
     write(folder / "train.tsv", pairs)
+    rng = Random(7)
+    short = keep_unseen(mix_short(train, rng), held_out, unseen["everyday"] | unseen["everyday_2"])
+    rng.shuffle(short)
+    write(folder / "short.tsv", short)
     write(folder / "valid.tsv", [pair for pair in everyday if split_of(pair[0]) == "valid"])
 
 

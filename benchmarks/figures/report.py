@@ -163,6 +163,14 @@ def comparison_table(rows: list[dict[str, Any]]) -> Iterator[str]:
         yield f"| {' | '.join([row['name'], parameters, *values, p, *cost])} |"
 
 
+def alignment_sections() -> Iterator[str]:
+    """Yield the reports of benchmarks/alignment, one section each."""
+    for name in ("ALIGNERS", "GUIDED"):
+        path = ROOT / "benchmarks" / "alignment" / f"{name}.md"
+        if path.is_file():
+            yield "\n#" + path.read_text(encoding="utf-8").rstrip("\n")
+
+
 def make_page(records: Records) -> str:
     head = ["| data and model | metric | value | target | published | recipe | training time, one thread |"]
     head += ["|---|---|---|---|---|---|---|"]
@@ -171,7 +179,7 @@ def make_page(records: Records) -> str:
         body += table_lines(row, records[row.name])
         if row.baseline and "test" in records[row.baseline]:
             body += baseline_lines(row, records[row.baseline])
-    lines = [*head, *body, *group_lines(records), *length_section(), *comparison_sections()]
+    lines = [*head, *body, *group_lines(records), *length_section(), *comparison_sections(), *alignment_sections()]
     return INTRODUCTION + "\n".join(lines) + "\n"
 
 
