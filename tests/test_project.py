@@ -91,3 +91,12 @@ def test_links_lead_to_files_that_exist(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
     local = [link for link in links if "://" not in link]
     assert [link for link in local if not (page.parent / link).exists()] == []
+
+
+def test_no_registry_is_named() -> None:
+    """Packages come from the registry that pip, uv and npm are configured for."""
+    hosts = re.compile(r"index-url|INDEX_URL|find-links|FIND_LINKS|pypi\.org|pytorch\.org|npmjs\.|\"resolved\"")
+    patterns = ("*.toml", ".github/**/*.yml", "Makefile", "constraints.txt", "studio/package*.json")
+    files = [path for pattern in patterns for path in ROOT.glob(pattern)]
+    assert len(files) >= 7
+    assert [path.name for path in files if hosts.search(path.read_text(encoding="utf-8"))] == []

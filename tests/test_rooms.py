@@ -26,6 +26,7 @@ ROOMS = (
     "trace.schema",
     "kernels",
     "data",
+    "alignment",
     "attention",
     "fused",
     "layers",
@@ -38,9 +39,10 @@ ROOMS = (
     "viz",
     "tasks",
     "analysis",
+    "batch",
     "integrations",
-    "serve",
     "api",
+    "serve",
     "cli",
     "__init__",
     "__main__",
@@ -161,6 +163,7 @@ LIGHT = [
     "heedful.trace.schema",
     "heedful.viz",
     "heedful.errors",
+    "heedful.tasks.bundled",
 ]
 
 

@@ -7,6 +7,7 @@ is installed.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -50,7 +51,10 @@ def main() -> None:
         (wheel,) = (clean / "dist").glob("*.whl")
         venv.create(clean / "env", with_pip=True)
         binaries = clean / "env" / "bin"
-        pip = (binaries / "pip", "install", "-q", "--disable-pip-version-check", "-c", ROOT / "constraints.txt")
+        pip: tuple[str | Path, ...] = (binaries / "pip", "--disable-pip-version-check", "install")
+        if uv := shutil.which("uv"):  # in CI, where it chooses the CPU build of torch
+            pip = (uv, "pip", "install", "--python", binaries / "python")
+        pip = (*pip, "-q", "-c", ROOT / "constraints.txt")
         run(*pip, wheel, cwd=clean)
         installed = {line.split("==")[0].lower() for line in run(binaries / "pip", "freeze").splitlines()}
         assert not EXTRAS_ONLY & installed, f"the base install is not light: {EXTRAS_ONLY & installed}"

@@ -14,8 +14,12 @@
 | `train(data, task=...)` | a new model, from pairs, a data frame, a file or a `Recipe` |
 | `Recipe` | every setting of a training: `Recipe.load("recipe.toml")`, `Recipe.from_dict({...})` |
 | `Model` | what `load` and `train` return: call it, or use `trace`, `evaluate`, `measure`, `save` |
+| `from_transformers(model, tokenizer)` | a model of Hugging Face transformers, to be traced and measured like ours |
+| `record(model)` | traces of any PyTorch model with `nn.MultiheadAttention`, such as `nn.Transformer` |
 | `Trace` | the record of one run: `plot`, `show`, `to_numpy`, `to_pandas`, `save`, `load` |
+| `align(pairs)` | word links of sentence pairs, by a statistical aligner |
 | `plot(trace)` | draws a trace, or any matrix of weights, into your own axes |
+| `Client(url)` | the models of a server that `heedful serve` runs |
 | `attention` | the attention mechanisms as PyTorch modules |
 | `register` | your own scores, metrics, views and tasks, which recipes can name |
 
@@ -30,21 +34,42 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from heedful import attention
     from heedful.api import Model, load
+    from heedful.api.alignment import align
     from heedful.api.training import train
     from heedful.config import Recipe
+    from heedful.integrations.transformers.model import from_transformers
     from heedful.registry import register
+    from heedful.serve.client import Client
+    from heedful.trace.record_modules import record
     from heedful.trace.schema import Trace
     from heedful.viz.plot import plot
 
     __version__: str
 
-__all__ = ["load", "train", "Recipe", "Model", "Trace", "plot", "attention", "register"]
+__all__ = [
+    "load",
+    "train",
+    "from_transformers",
+    "record",
+    "Recipe",
+    "Model",
+    "Trace",
+    "align",
+    "plot",
+    "attention",
+    "register",
+    "Client",
+]
 MODULES = {
+    "Client": "serve.client",
     "Model": "api",
     "Recipe": "config",
     "Trace": "trace.schema",
+    "align": "api.alignment",
+    "from_transformers": "integrations.transformers.model",  # needs the extra "transformers"
     "load": "api",
     "plot": "viz.plot",
+    "record": "trace.record_modules",
     "register": "registry",
     "train": "api.training",  # imports Fabric, which using a model does not need
 }

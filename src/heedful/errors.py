@@ -52,6 +52,10 @@ class WorldError(HeedfulError):
     """A request for generated data that cannot be fulfilled."""
 
 
+class TooLargeError(DataError):
+    """An input above a limit of size: tokens, pixels, bytes."""
+
+
 class ModelError(HeedfulError):
     """A model folder that is missing, incomplete, damaged or of an unknown format."""
 
@@ -82,6 +86,10 @@ class TraceError(HeedfulError):
 
 class PluginError(HeedfulError):
     """A name that is not registered, or a plugin that cannot be loaded."""
+
+
+class ServeError(HeedfulError):
+    """A server that cannot start with its settings, or one that refused a request of `heedful.Client`."""
 
 
 MAX_LISTED = 60  # names that a hint lists; every table of the package has fewer

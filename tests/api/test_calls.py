@@ -46,6 +46,8 @@ def test_a_call_can_be_limited_in_time_and_cancelled(model: heedful.Model) -> No
     cancelled = threading.Event()
     assert model([LINE], max_length=6, should_stop=cancelled) == [model(LINE, max_length=6)]
     cancelled.set()
+    with pytest.raises(DecodingCancelledError, match="decoding was cancelled after 0 of at most 6 steps"):
+        model.evaluate([(LINE, LINE)], max_length=6, should_stop=cancelled)
     for call in (model, model.trace):
         with pytest.raises(DecodingCancelledError, match="decoding was cancelled after 0 of at most 6 steps"):
             call(LINE, max_length=6, should_stop=cancelled)

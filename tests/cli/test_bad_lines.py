@@ -170,3 +170,13 @@ def test_any_number_of_64_bits_is_a_seed(trained: Path, corpus: Path) -> None:
     assert done.returncode == 0
     done = here("train", corpus / "r.toml", f"training.seed={huge}", "--out", corpus / "out")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "options", [("--target", "le " * 1_001), ("--target", "l" * 64_001), ("--set", f"prefix:text={'le ' * 1_001}")]
+)
+def test_a_given_output_that_is_too_long_is_refused(options: tuple[str, ...], model: Path, tmp_path: Path) -> None:
+    """Every step of it is recorded: one of 100,000 words would exhaust memory."""
+    error = complaint("trace", "the cat", "-m", model, "-o", tmp_path / "t.json", *options)
+    assert "the output has more than 1,000 tokens" in error
+    assert not (tmp_path / "t.json").exists()

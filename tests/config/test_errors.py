@@ -98,7 +98,11 @@ def test_a_wrong_recipe_is_explained(tmp_path: Path, text: str, expected: str) -
 
 def test_conflicts_are_reported_together(tmp_path: Path) -> None:
     text = message(
-        write(tmp_path, WORLD + '[model]\npreset = "classify-mean"\ncopying = true\n[model.decoder]\nlayers = 3\n')
+        write(
+            tmp_path,
+            WORLD + '[task]\nkind = "classify"\n'
+            '[model]\npreset = "classify-mean"\ncopying = true\n[model.decoder]\nlayers = 3\n',
+        )
     )
     assert "decoder: a classifier has no decoder; remove this section; tie_embeddings, copying:" in text
 

@@ -73,7 +73,7 @@ def test_every_kind_of_line_end_and_odd_characters_are_read(tmp_path: Path) -> N
     (tmp_path / "a").write_bytes("a\r\nb\0c\n\u2028d\u0085\n\U0010ffff\r\n\ufeffe".encode())
     assert list(read_lines(tmp_path / "a")) == ["a", "b\0c", "\u2028d\u0085", "\U0010ffff", "\ufeffe"]
     (tmp_path / "a").write_bytes("text".encode("utf-16"))
-    with pytest.raises(DataError, match="a, line 1: UTF-16, not UTF-8; save the file as UTF-8"):
+    with pytest.raises(DataError, match="a: UTF-16, not UTF-8; save the file as UTF-8"):
         list(read_lines(tmp_path / "a"))
     with pytest.raises(DataError, match="a: UTF-16, not UTF-8"):
         read_text(tmp_path / "a", 100)

@@ -225,7 +225,9 @@ def test_one_file_is_split_by_the_hash_of_a_side(tmp_path: Path) -> None:
     assert [len(list(p)) for p in open_pairs(only_valid, tmp_path).values()][2] == 3_000
     (tmp_path / "a.tsv").write_text("one\tpair\n")
     assert assign_split("one", 0.1, 0.2) == "train"
-    with pytest.raises(DataError, match=r"contains no pairs \(the valid part of the split\)"):
+    with pytest.raises(
+        DataError, match=r"contains no pairs \(the valid part of the split; data.split_valid = 0.1 is too small"
+    ):
         list(open_pairs(setting, tmp_path)["valid"])
 
 

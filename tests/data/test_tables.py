@@ -154,6 +154,19 @@ def test_a_list_of_300_columns_is_cut(tmp_path: Path) -> None:
     assert len(str(error.value)) < 1_000
 
 
+@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
+def test_names_of_fields_in_the_log_are_cut(name: str, tmp_path: Path) -> None:
+    long, many = "s" * 50_000, [f"text{n}" for n in range(300)]
+    row = {"source": "a", "target": "b", long: "c", **dict.fromkeys(many, "d")}
+    if name.endswith("parquet"):
+        parquet.write_table(pyarrow.Table.from_pylist([row]), tmp_path / name)
+    else:
+        (tmp_path / name).write_text(json.dumps(row) + "\n")
+    (line,) = PairFiles([name], tmp_path, data(columns=["source", long])).describe()
+    assert len(line) < 1_500
+    assert "source, target" in line
+
+
 def test_numbers_are_texts_and_missing_values_are_blank(tmp_path: Path) -> None:
     rows = [("good", 1), ("bad", 0), ("fine", 2.0), ("none", None), ("yes", True)]
     (tmp_path / "a.json").write_text(json.dumps([{"text": text, "label": label} for text, label in rows]))

@@ -43,7 +43,9 @@ USUAL = {
     "--languages": ("en-fr", "fr-vi", "en-en"), "--order": ("any", "left"),
 }  # fmt: skip
 NUMERIC = ("N", "X", "K", "P")  # metavariables of numbers
-SKIPPED = ("compare", "bench")  # they train and measure for as long as they are told
+SKIPPED = ("compare", "bench", "batch")  # they train and measure for as long as they are told, or start processes
+LISTENING = ("serve", "studio")  # they serve until they are stopped, unless they cannot start
+FOREIGN_ADDRESS = ("--host", "192.0.2.1", "--key", "0123456789abcdef")  # of no machine (RFC 5737)
 Parameter = tuple[tuple[str, ...], bool, str]
 
 
@@ -92,7 +94,9 @@ def option_case(corpus: Corpus, rng: Random) -> Case:
                 outputs.append(value)
     if name in SKIPPED and "--help" not in argv:
         argv += ["--seeds", "x", "--rounds", "x"]  # refused by the parser
-    if rng.random() < 0.05:
+    if name in LISTENING:
+        argv += FOREIGN_ADDRESS if name == "serve" and rng.random() < 0.5 else ("--port", "99999")
+    elif rng.random() < 0.05:
         argv.insert(rng.randrange(len(argv) + 1), clean_argument(odd_string(rng)))
     files = {f"m/{file}": data for file, data in corpus.models[model].items()}
     files |= {

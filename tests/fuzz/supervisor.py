@@ -22,7 +22,7 @@ from fuzz.case import LINK, OUTSIDE, WORK, Case, refresh_hashes, write_files
 from fuzz.judge import Outcome
 
 SECONDS = 20.0  # of processor time
-WALL_SECONDS = 120.0  # waiting without computing
+IDLE_SECONDS = 120.0  # neither computing nor waiting for a processor, of which a busy machine has too few
 MEMORY = 1_500_000_000  # bytes, torch and all modules included
 KILL_MEMORY = 2_500_000_000
 RESTART_MEMORY = 800_000_000  # of an idle worker: memory that earlier cases left
@@ -111,7 +111,8 @@ class Supervisor:
     def _watch(self, worker: subprocess.Popen[str]) -> dict[str, Any]:
         """Wait for the reply; end the worker when it takes too long or too much."""
         assert worker.stdout is not None
-        start, cpu_start, peak, frame = time.monotonic(), cpu_seconds(worker.pid), 0, ""
+        start, peak, frame = time.monotonic(), 0, ""
+        cpu_start, queued_start = cpu_seconds(worker.pid), queued_seconds(worker.pid)
         while True:
             ready, _, _ = select.select([worker.stdout], [], [], 0.05)
             if ready:
@@ -126,9 +127,10 @@ class Supervisor:
             peak = max(peak, memory)
             if memory > MEMORY and not frame:
                 frame = self._frames(worker.pid)
-            cpu, wall = cpu_seconds(worker.pid) - cpu_start, time.monotonic() - start
+            cpu = cpu_seconds(worker.pid) - cpu_start
+            idle = time.monotonic() - start - cpu - (queued_seconds(worker.pid) - queued_start)
             reason = "memory" if memory > KILL_MEMORY else ""
-            if cpu > SECONDS or wall > WALL_SECONDS:
+            if cpu > SECONDS or idle > IDLE_SECONDS:
                 reason = "time"
             if reason:
                 frame = frame or self._frames(worker.pid)
@@ -215,6 +217,14 @@ def cpu_seconds(pid: int) -> float:
     except OSError:
         return 0.0
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def queued_seconds(pid: int) -> float:
+    """Return how long a process has waited for a processor, in seconds."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0
 
 
 def snapshot(place: Path) -> dict[str, bytes]:

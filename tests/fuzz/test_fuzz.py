@@ -124,6 +124,17 @@ def test_a_fault_is_noticed(fault: str, faulty: Supervisor) -> None:
     assert signature in failure.signature
 
 
+@pytest.mark.parametrize(
+    ("code", "limit"), [("while True: pass", "SECONDS"), ("import time; time.sleep(60)", "IDLE_SECONDS")]
+)
+def test_a_hang_is_noticed(code: str, limit: str, faulty: Supervisor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"fuzz.supervisor.{limit}", 0.5)
+    case = Case("recipe", ("check", "r.toml"), {"r.toml": code.encode()}, private=True)
+    failure = judge(case, faulty.run(case))
+    assert failure is not None
+    assert failure.signature == "hang of check"
+
+
 def test_minimize_keeps_the_failure(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(case: Case) -> Outcome:
         failed = b"bad" in case.files.get("r.toml", b"") and "x=1" in case.argv
@@ -164,7 +175,7 @@ def test_a_campaign_resumes_where_it_stopped(corpus: Corpus, supervisor: Supervi
 # Traces are written and read again exactly; hypothesis shrinks what fails.
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_traces_of_any_words_and_weights_survive(data: st.DataObject, tmp_path: Path) -> None:
     from heedful.trace.schema import Trace

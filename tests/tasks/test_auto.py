@@ -148,6 +148,53 @@ def test_wrong_data_is_an_error(tmp_path: Path, task: str, files: list[str], mes
         make_recipe(task, files, (), tmp_path)
 
 
+TEXT, LABELS = "the soup was cold", ("good", "bad")
+ROWS = "text,label\n" + "".join(f"{TEXT} {n},{LABELS[n % 2]}\n" for n in range(40))
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("excel.csv", ROWS.encode("utf-16"), r"excel\.csv: UTF-16, not UTF-8; save the file as UTF-8"),
+        ("latin.csv", ROWS.replace("soup", "café").encode("latin-1"), r"not UTF-8 \(byte 7 of the line\)"),
+        ("book.xlsx", b"PK\x03\x04" + bytes(range(256)), "a spreadsheet or zip archive, not text; export .* CSV"),
+        ("a.csv.txt", b"\x1f\x8b" + bytes(range(256)), r"compressed by gzip; end its name in \.gz"),
+        ("head.csv", b"text,label\n", r"head\.csv: contains no pairs"),
+        (
+            "half.jsonl",
+            b'{"text": "a", "label": "b"}\n{"text"\n' * 30,
+            r"30 of 60 lines cannot be used; to train on the",
+        ),
+    ],
+)
+def test_a_file_that_is_something_else_is_an_error_at_once(
+    tmp_path: Path, name: str, data: bytes, message: str
+) -> None:
+    """Bad lines are skipped without a recipe, but not most of a file: nothing is trained on the rest of it."""
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(DataError, match=message):
+        make_recipe("classify", [name], (), tmp_path)
+
+
+def test_most_lines_may_be_skipped_when_asked(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "a", "label": "b"}\n{"text"\n{"text"\n' * 30)
+    note = make_recipe("classify", ["a.jsonl"], ["data.on_error=skip"], tmp_path).note
+    assert note.startswith("settings for 30 texts")
+
+
+@pytest.mark.parametrize(
+    ("preset", "message"),
+    [("cgru", 'preset = "cgru": not a preset for classify; known: classify-'), ("learned", "no such preset")],
+)
+def test_presets_of_other_tasks_are_one_problem_that_names_the_right_ones(
+    tmp_path: Path, preset: str, message: str
+) -> None:
+    write_texts(tmp_path)
+    with pytest.raises(ConfigError, match=message) as error:
+        make_recipe("classify", ["a.csv"], [f"model.preset={preset}"], tmp_path)
+    assert "decoder" not in str(error.value)
+
+
 def test_no_torch_is_imported(tmp_path: Path) -> None:
     write_texts(tmp_path)
     code = (

@@ -62,7 +62,8 @@ def test_a_translator_is_bundled_and_shows_its_license_once(tmp_path: Path) -> N
     line = "The black cat sleeps on the old chair.\n"
     first, second = (heedful("translate", stdin=line, HEEDFUL_CACHE=str(tmp_path)) for _ in range(2))
     assert first.stdout == second.stdout == "Le chat noir dort sur la vieille chaise.\n", first.stderr
-    assert (first.stderr, second.stderr) == ("en-fr: CC BY 2.0 FR\n", "")
+    assert first.stderr.startswith("en-fr: CC BY 2.0 FR; trained on sentences of tatoeba.org"), "with the attribution"
+    assert (len(first.stderr.splitlines()), second.stderr) == (1, "")
     folder = bundled_models()["en-fr"]
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 15_000_000
     assert "tatoeba.org" in read_card(folder)["attribution"]
@@ -81,11 +82,26 @@ def test_small_models_are_bundled_and_show_their_license_once(
     first, second = (heedful(command, stdin=line, HEEDFUL_CACHE=str(tmp_path)) for _ in range(2))
     assert output in first.stdout, first.stderr
     assert first.stdout == second.stdout
-    assert (first.stderr, second.stderr) == (f"{name}: {license_name}\n", "")
+    assert first.stderr == f"{name}: {license_name}; {read_card(bundled_models()[name])['attribution']}\n"
+    assert second.stderr == ""
     folder = bundled_models()[name]
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 6_000_000
     assert read_card(folder)["license"] == license_name
     assert f"{name} (src/heedful/bundled/{name})" in (ROOT / "LICENSE-MODELS").read_text(encoding="utf-8")
+
+
+def test_a_recommender_is_bundled_with_titles_and_shows_its_license_once(tmp_path: Path) -> None:
+    first, second = (
+        heedful("recommend", "--items", "gravity; RUSH", "--top", "3", HEEDFUL_CACHE=str(tmp_path)) for _ in range(2)
+    )
+    assert first.stdout == second.stdout
+    assert len(first.stdout.splitlines()) == 3, first.stderr
+    assert all("Gravity (2013)" in line for line in first.stdout.splitlines()), "the films that are the reasons"
+    assert "films: MIT; trained on MovieTweetings" in first.stderr
+    assert "films: MIT" not in second.stderr
+    folder = bundled_models()["films"]
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= 1_000_000
+    assert "films (src/heedful/bundled/films)" in (ROOT / "LICENSE-MODELS").read_text(encoding="utf-8")
 
 
 def test_a_captioner_is_bundled_and_shows_its_license_once(tmp_path: Path) -> None:
@@ -98,7 +114,9 @@ def test_a_captioner_is_bundled_and_shows_its_license_once(tmp_path: Path) -> No
     assert "non-commercial" not in second.stderr
     trace = heedful("trace", photo, "-o", tmp_path / "t.json", HEEDFUL_CACHE=str(tmp_path))
     assert trace.stdout.split() == first.stdout.split(), "an image file selects the bundled captioner"
-    assert "no bundled model for recommend" in refused("trace", "user:7", "-o", tmp_path / "u.json")
+    assert 'no user "seven"' in refused("trace", "user:seven", "-o", tmp_path / "u.json"), (
+        "users select the recommender"
+    )
     folder = bundled_models()["photos"]
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 10_000_000
     card = read_card(folder)

@@ -313,7 +313,7 @@ def test_a_license_is_shown_once(model: Path, tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
-        (["task.kind=translate"], 'needs encoder.kind = "regions"'),
+        (["task.kind=translate"], 'images are for task.kind = "caption"'),
         (["model.encoder.kind=gru"], 'needs encoder.kind = "regions"'),
         (["data.world.name=phrases"], 'the world "phrases" has no images'),
         (["data.images.captions=x.txt"], "use image files or a world, not both"),

@@ -192,8 +192,10 @@ def test_teachers_with_other_labels_are_refused(tmp_path: Path) -> None:
     error = refused(tmp_path, 'training.teachers=["a"]')
     assert "has different labels (only in the teacher: 1, 5; only in the training data: neg, pos)" in error
     many = "".join(f"text {n}\tlabel{n}\n" * 3 for n in range(8))
-    trained(tmp_path, out="b", train=many, valid="text\tlabel1\n")
-    error = refused(tmp_path, 'training.teachers=["b"]', train=many[:-42], valid="text\tlabel1\n")
+    trained(tmp_path, out="b", train=many, valid="some words\tlabel1\nother words\tlabel2\n")
+    error = refused(
+        tmp_path, 'training.teachers=["b"]', train=many[:-42], valid="some words\tlabel1\nother words\tlabel2\n"
+    )
     assert "has different labels (only in the teacher: label7)" in error
     unfinished = tmp_path / "c"
     unfinished.mkdir()
@@ -205,8 +207,8 @@ def test_teachers_with_other_labels_are_refused(tmp_path: Path) -> None:
 def test_settings_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     path = write_recipe(tmp_path)
     for overrides, error in (
-        (["task.kind=translate"], 'the section [model.classifier] is for task.kind = "classify"'),
-        (["model.preset=luong"], "choose a preset such as classify-learned"),
+        (["task.kind=translate"], "not a preset for translate"),
+        (["model.preset=luong"], "not a preset for classify; known: classify"),
         (["model.encoder.kind=transformer", "model.classifier.query=final"], "has no final state"),
         (["model.attention.placement=hard"], "attends once, to all words"),
         (["model.attention.coverage=true"], "nothing to cover"),

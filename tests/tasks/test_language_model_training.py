@@ -105,7 +105,7 @@ ERRORS = {  # message -> settings
     "needs one softmax over all words": ("model.language_model.shortlist=9", "training.label_smoothing=0.1"),
     'needs data.lm.protocol = "sentences"': ("model.language_model.recency=true", *CONTIGUOUS),
     "needs training.precision": ("model.language_model.recency=true", "training.precision=bf16-mixed"),
-    'task.kind = "read": choose a preset such as read-lstmn': ("model.preset=bigru-gru", "model.language_model="),
+    "not a preset for read; known: read-lstm": ("model.preset=bigru-gru", "model.language_model="),
     'tie_embeddings = "all": a language model has one vocabulary': (
         "model.tie_embeddings=all",
         "tokenizer.shared=true",
@@ -120,7 +120,7 @@ ERRORS = {  # message -> settings
     ),
     "tokenizer.target_kind, tokenizer.bpe_dropout: have no meaning": ("tokenizer.target_kind=character",),
     'protocol = "lines": no such protocol': ("data.lm.protocol=lines",),
-    'task.kind = "translate": the section [model.language_model] is for task.kind = "read"': ("task.kind=translate",),
+    "not a preset for translate": ("task.kind=translate",),
 }
 
 

@@ -254,6 +254,7 @@ def test_bad_requests_to_trace_are_refused(model: Path, tmp_path: Path) -> None:
     assert "expected user:ID" in complaint("trace", "7", *words)
     assert 'no user "x"' in complaint("trace", "user:x", *words)
     assert "a history has no words" in complaint("trace", "user:7", *words, "--set", "source:position=0")
+    assert "--target: 1,001 items" in complaint("trace", "user:7", *words, "--target", "1;" * 1_001)
     assert not (tmp_path / "t.json").exists()
 
 
@@ -322,8 +323,8 @@ def test_the_losses_of_the_parts_of_a_batch_sum_to_its_loss(model: Path) -> None
 @pytest.mark.parametrize(
     ("override", "error"),
     [
-        ("model.preset=bigru-gru", "uses a recommender"),
-        ("task.kind=translate", "uses a recommender"),
+        ("model.preset=bigru-gru", "not a preset for recommend; known: nais-prod"),
+        ("task.kind=translate", 'users and items are for task.kind = "recommend"'),
         ("data.world.name=phrases", 'the world "phrases" has no users'),
         ("data.world.test=100", "each user has one item held out"),
         ("model.dropout=0.1", "dropout = 0.1: is for self-attention"),

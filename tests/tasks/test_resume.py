@@ -13,7 +13,7 @@ import pytest
 from safetensors.torch import load_file
 
 from command_line import HEEDFUL, complaint, heedful, here, stopped
-from heedful.training.checkpoint_store import has_checkpoint
+from heedful.data.asset_files import has_checkpoint
 
 RECIPE = """
 [data.world]

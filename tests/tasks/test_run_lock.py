@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -107,7 +108,7 @@ def test_a_users_file_of_the_locks_name_is_no_lock(recipe: Path, tmp_path: Path)
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / LOCK_FILE).write_text("mine")
     (tmp_path / "m" / "recipe.toml").write_text("# mine")
-    assert f"{LOCK_FILE}: not the lock of a training" in complaint("train", recipe, "--out", tmp_path / "m")
+    assert f"{LOCK_FILE}: not a lock of heedful" in complaint("train", recipe, "--out", tmp_path / "m")
     assert (tmp_path / "m" / LOCK_FILE).read_text() == "mine"
     assert (tmp_path / "m" / "recipe.toml").read_text() == "# mine"
 
@@ -143,6 +144,21 @@ def test_a_model_that_cannot_be_written_leaves_no_draft(trained: Path, monkeypat
     assert {path.name: path.read_bytes() for path in (trained / "m").iterdir()} == before
 
 
+def test_a_full_disk_is_an_error_with_the_folder_and_leaves_nothing(
+    recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error of a failed write names no file."""
+
+    def full_disk(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("heedful.tasks.train.train", full_disk)
+    done = here("train", recipe, "--out", tmp_path / "m")
+    assert done.returncode == 2
+    assert f"error: {tmp_path / 'm'}: cannot be written: No space left on device" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["r.toml"]
+
+
 def test_many_interrupts_give_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "lines").write_text("The cat sleeps on the chair.\n" * 4_000)
     with (tmp_path / "lines").open() as lines:
@@ -160,6 +176,21 @@ def test_many_interrupts_give_no_traceback(tmp_path: Path) -> None:
     _, stderr = process.communicate(timeout=120)
     assert process.returncode == 130, stderr
     assert "Traceback" not in stderr
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.05])
+def test_many_interrupts_of_a_training_give_no_traceback(seconds: float, recipe: Path, tmp_path: Path) -> None:
+    """The first stops it after a step, the second at once; those after it came while it cleaned up."""
+    command = list(map(str, (HEEDFUL, "train", recipe, "training.epochs=1000", "--out", tmp_path / "m")))
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert process.stdout is not None
+    assert any("epoch" in line for line in process.stdout)
+    for _ in range(5):
+        process.send_signal(signal.SIGINT)
+        time.sleep(seconds)
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 130, output
+    assert "Traceback" not in output
 
 
 def test_a_plain_run_leaves_no_lock(trained: Path) -> None:

@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 import torch
 
+from heedful.data.asset_files import RESUME_DIR, has_checkpoint
 from heedful.errors import TrainingError, TrainingStopped
 from heedful.training import Callbacks
-from heedful.training.checkpoint_store import RESUME_DIR, has_checkpoint, remove_checkpoints
+from heedful.training.checkpoint_store import remove_checkpoints
 from heedful.training.loop import train
 from training import toy
 

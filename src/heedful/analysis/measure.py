@@ -15,7 +15,7 @@ from heedful.analysis.measure_report import conclusions
 from heedful.errors import DataError, TraceError, nearest
 from heedful.tasks.base import LoadedModel
 from heedful.tasks.probes import MeasureAdapter
-from heedful.tasks.registry import get_task
+from heedful.tasks.registry import task_of
 from heedful.trace.schema import Links, grade_links, no_alignment_message
 
 
@@ -88,4 +88,4 @@ def measure_data(
 
 
 def _get_adapter(loaded: LoadedModel[Any, Any]) -> MeasureAdapter:
-    return get_task(loaded.recipe.task.kind).adapter
+    return task_of(loaded).adapter

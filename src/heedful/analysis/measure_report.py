@@ -45,12 +45,19 @@ def conclusions(report: JSON) -> list[str]:
 
 
 def _gold_conclusions(gold: JSON) -> Iterator[str]:
+    if "chosen" in gold:
+        chosen = gold["chosen"]
+        head = "mean of all heads" if chosen["head"] is None else f"head {chosen['head']}"
+        yield (
+            f"{chosen['site']}, {head}, aligns best on the first {chosen['found_on']:,} pairs"
+            f" (AER {chosen['aer']:.1f}); the figures are of it on the other {chosen['measured_on']:,}."
+        )
     ratio = gold["gold_weight"] / max(gold["gold_weight_uniform"], 1e-12)
     yield (
         f"{gold['gold_weight']:.0%} of the attention weight is on gold positions, {ratio:.1f} times as much as with"
         " uniform weights."
     )
-    methods = {name: row["aer"] for name, row in gold.items() if isinstance(row, Mapping) and "aer" in row}
+    methods = {name: row["aer"] for name, row in gold.items() if name in METHODS and "aer" in row}
     diagonal = methods.pop("diagonal", None)
     if methods and diagonal is not None:
         best = min(methods, key=lambda name: methods[name])
@@ -149,7 +156,7 @@ def alignment_rows(gold: JSON) -> Iterator[tuple[str, str, str, str]]:
     tables = {"": gold, **{f", {site}": methods for site, methods in gold.get("layers", {}).items()}}
     for suffix, methods in tables.items():
         for name, row in methods.items():
-            if isinstance(row, Mapping) and "aer" in row:
+            if name in METHODS and "aer" in row:
                 yield (
                     f"{METHODS.get(name, name)}{suffix}",
                     f"{row['aer']:.2f}",

@@ -27,8 +27,8 @@ _current: ContextVar[Recording | None] = ContextVar("recording", default=None)
 
 def current_recording(module: nn.Module) -> Recording | None:
     """Return the recording that a module takes part in; each thread has its own."""
-    recording = _current.get()
-    return recording if recording is not None and id(module) in recording.sites else None
+    current = _current.get()
+    return current if current is not None and id(module) in current.sites else None
 
 
 @contextmanager
@@ -48,9 +48,15 @@ def record(model: nn.Module, hooks: Hooks | None = None) -> Iterator[dict[str, l
     torch.Size([1, 3, 2, 3])
     """
     sites = {id(module): name or "attention" for name, module in model.named_modules()}
-    recording = Recording(Hooks(Detail.FULL) if hooks is None else hooks, sites, {})
-    token = _current.set(recording)
+    with recording(Recording(Hooks(Detail.FULL) if hooks is None else hooks, sites, {})) as outputs:
+        yield outputs
+
+
+@contextmanager
+def recording(current: Recording) -> Iterator[dict[str, list[AttentionOutput]]]:
+    """Make a recording that of this thread, and yield its outputs."""
+    token = _current.set(current)
     try:
-        yield recording.outputs
+        yield current.outputs
     finally:
         _current.reset(token)

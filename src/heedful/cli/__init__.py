@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import gc
 import os
@@ -28,6 +29,7 @@ def main() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # the program, not a caller with its own handler
         with suppress(ValueError):  # not the main thread
             signal.signal(signal.SIGINT, _InterruptOnce())
+            atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # Python's end has nothing to interrupt
     gc.set_threshold(200_000, 20, 20)  # imports allocate so much that garbage collection takes a fifth of their time
     from heedful.cli.console import safe_streams
 
@@ -35,7 +37,10 @@ def main() -> None:
         stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
     warnings.filterwarnings("ignore", module=r"PIL\.")  # about damaged metadata of images that can still be shown
     with safe_streams():
-        _run()
+        try:
+            _run()
+        except KeyboardInterrupt:  # while what the first one ended was reported
+            _exit(130, "stopped")
 
 
 def _run() -> None:

@@ -8,17 +8,22 @@ from typing import Annotated
 import typer
 
 from heedful.cli import generate
+from heedful.cli.align import align
+from heedful.cli.batch import batch
 from heedful.cli.bench import bench
 from heedful.cli.caption import caption
 from heedful.cli.check import check
 from heedful.cli.classify import classify
 from heedful.cli.compare import compare
 from heedful.cli.evaluate import evaluate
+from heedful.cli.export import export
 from heedful.cli.measure import measure
 from heedful.cli.models import list_models
 from heedful.cli.read import read
 from heedful.cli.recommend import recommend
+from heedful.cli.serve import serve
 from heedful.cli.show import show
+from heedful.cli.studio import studio
 from heedful.cli.trace import trace
 from heedful.cli.train import train
 from heedful.cli.world import worlds
@@ -58,7 +63,23 @@ app.command()(train)
 for task, text in generate.COMMANDS.items():
     app.command(task, help=text)(generate.make_command(task))
 app.command("summarise", hidden=True, help=generate.COMMANDS["summarize"])(generate.make_command("summarize"))
-for command in (caption, classify, recommend, read, evaluate, compare, bench, measure, trace, show):
+for command in (
+    caption,
+    classify,
+    recommend,
+    read,
+    batch,
+    evaluate,
+    compare,
+    bench,
+    measure,
+    align,
+    trace,
+    show,
+    serve,
+    studio,
+    export,
+):
     app.command()(command)
 app.command("models")(list_models)
 app.add_typer(worlds, name="world")

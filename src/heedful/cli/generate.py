@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from heedful.cli.console import print_json
 from heedful.cli.lines import CHUNK, InputLines, check_files, count_lines, report_timeout
@@ -21,6 +22,9 @@ from heedful.cli.options import (
     with_decoding,
 )
 from heedful.errors import ModelError
+
+if TYPE_CHECKING:
+    from heedful.config import DecodingOptions
 
 COMMANDS: Mapping[str, str] = {  # task -> help
     "translate": "Translate text. One line in, one line out; blank lines stay blank.",
@@ -50,8 +54,12 @@ def make_command(task: str) -> Callable[..., None]:
         from heedful.decoding import StopCondition
         from heedful.tasks.bundled import find_models
         from heedful.tasks.generation_result import UnlikeNotes
+        from heedful.tasks.open_model import is_from_elsewhere, load_from_elsewhere
         from heedful.tasks.seq2seq.predict import generate_records, generate_texts, load_predictor
 
+        if any(map(is_from_elsewhere, model or [])):
+            _generate_elsewhere(load_from_elsewhere, model or [], files or [], options, max_seconds, json)
+            return
         warn_if_int8_is_slow(int8)
         predictor = load_predictor(find_models(model or [], task), int8, threads)
         if predictor.task != task:
@@ -81,3 +89,34 @@ def make_command(task: str) -> Callable[..., None]:
         inputs.exit_if_failed()
 
     return command
+
+
+def _generate_elsewhere(
+    load: Callable[[str], Any],
+    models: Sequence[str],
+    files: Sequence[Path],
+    options: DecodingOptions,
+    max_seconds: float | None,
+    json: bool,
+) -> None:
+    """Generate with a model of another library, by its own settings and search."""
+    from heedful.decoding import StopCondition
+
+    if len(models) > 1:
+        raise ModelError(f"{', '.join(models)}: models of other libraries cannot form an ensemble")
+    loaded = load(models[0])
+    inputs, stop = InputLines(list(files)), StopCondition(max_seconds)
+    with report_timeout(inputs):
+        for lines in inputs:
+            first = inputs.count - len(lines) + 1
+            for number, (line, outputs) in enumerate(
+                zip(lines, loaded.task.generate(loaded, lines, options, stop), strict=True), first
+            ):
+                if json:
+                    record = {"source": line, "outputs": [{"text": text} for text in outputs]}
+                    print_json(inputs.add_error(number, record))
+                else:
+                    print("\n".join(outputs))
+            sys.stdout.flush()
+            inputs.done += len(lines)
+    inputs.exit_if_failed()

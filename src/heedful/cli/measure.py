@@ -70,8 +70,7 @@ def measure(
     from heedful.analysis.measure import load_items
     from heedful.analysis.measure import measure as run_measure
     from heedful.cli.console import make_console
-    from heedful.tasks.bundled import find_models
-    from heedful.tasks.model_folder import load_model
+    from heedful.tasks.open_model import open_model
 
     names = test or []
     unknown = [
@@ -83,8 +82,7 @@ def measure(
         raise DataError("\n".join(unknown))
     if model is not None and len(model) > 1:
         raise DataError(f"`measure` takes one model, got {len(model)}")
-    (folder,) = find_models(model or [], "translate")
-    loaded = load_model(folder)
+    loaded = open_model(model[0] if model else None, "translate")
     examples, gold_links = load_items(loaded, data or [], split, gold, gold_base, limit)
     tests = TESTS if "all" in names else () if "none" in names else names or DEFAULT_TESTS
     report = run_measure(loaded, examples, FaithfulnessOptions(tests, steps, seed=seed, log=_log), gold_links)

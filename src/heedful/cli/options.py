@@ -35,7 +35,8 @@ Model = Annotated[
         "-m",
         "--model",
         metavar="MODEL",
-        help="Model folder, or the name of a bundled model (default: the bundled model for this task).",
+        help="Model folder, the name of a bundled model, or hf:FOLDER_OR_ID of transformers (default: the bundled model"
+        " for this task).",
         show_default=False,
     ),
 ]
@@ -80,7 +81,7 @@ Int8 = Annotated[
     bool,
     typer.Option(
         "--int8",
-        help="Quantize large weight matrices to int8: nearly identical output; faster on CPUs with VNNI, else slower.",
+        help="Quantize large weight matrices to int8: nearly identical output; faster on CPUs with AVX2 or NEON.",
     ),
 ]
 OnTooLong = Annotated[
@@ -190,5 +191,5 @@ def warn_if_int8_is_slow(int8: bool) -> None:
     from heedful import kernels
 
     if not kernels.has_fast_int8():
-        reason = "it needs a CPU with AVX-512 VNNI and the compiled kernels"
+        reason = "it needs the compiled kernels and a CPU with AVX2 or the dot product of ARMv8.2"
         print(f"warning: --int8 is slower than float32 on this machine: {reason}", file=sys.stderr)

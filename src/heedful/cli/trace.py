@@ -73,9 +73,8 @@ def trace(
     options, max_seconds = parse_decoding(decoding), decoding["max_seconds"]
     from heedful.decoding import StopCondition
     from heedful.tasks.base import TraceRequest
-    from heedful.tasks.bundled import find_models
-    from heedful.tasks.model_folder import load_model
-    from heedful.tasks.registry import get_task
+    from heedful.tasks.open_model import is_from_elsewhere, open_model
+    from heedful.tasks.registry import task_of
     from heedful.tasks.replay import replay_trace
     from heedful.trace.edits import parse_edit
     from heedful.trace.schema import TraceDetail, parse_links
@@ -87,10 +86,13 @@ def trace(
     if not text.strip():
         raise DataError("the sentence is empty")
     check_utf8(text)
-    (folder,) = find_models([], _guess_task(text)) if model is None else find_models([model], "")
-    loaded = load_model(folder)
-    task = get_task(loaded.recipe.task.kind)
-    options = loaded.recipe.decoding.model_copy(update={"n_best": 1}).override(options)
+    loaded = open_model(model, _guess_task(text) if model is None else "")
+    task = task_of(loaded)
+    if is_from_elsewhere(model):
+        if replay:
+            raise TraceError(f"--replay: {loaded.name} is no model of ours; its checks need the trace alone")
+    else:
+        options = loaded.recipe.decoding.model_copy(update={"n_best": 1}).override(options)
     links = None if gold is None else parse_links(gold).gold()
     level = levels[levels.index(detail)]
     request = TraceRequest(
@@ -104,7 +106,7 @@ def trace(
         recorded = task.trace(loaded, replace(request, edits=edits, parent=original), options)
         summary = compare_traces(original, recorded)
     if replay:
-        recorded = replay_trace(recorded, folder)
+        recorded = replay_trace(recorded, loaded.path)
         summary += f"\n{_replay_sentence(recorded)}"
     recorded.save(out)
     print(summary)
@@ -115,7 +117,7 @@ def _guess_task(text: str) -> str:
     from heedful.data.images.files import IMAGE_SUFFIXES
 
     if text.startswith("user:"):
-        raise DataError(f"{text}: no bundled model for recommend; pass one with -m")
+        return "recommend"
     path = Path(text)
     is_image = path.suffix.lower() in IMAGE_SUFFIXES and (" " not in text or path.is_file())
     return "caption" if is_image else "translate"

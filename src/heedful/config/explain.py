@@ -55,7 +55,7 @@ def explain_error(error: Any, path: str, override_texts: Mapping[Keys, str] | No
 def _describe(keys: Keys, error: Any) -> str:
     """Return a sentence that names the setting, what is wrong, and what would be right."""
     error_type, key, value = error["type"], keys[-1], error.get("input")
-    setting = f"{key} = {_to_toml(value)}"
+    setting = f"{key} = {to_toml(value)}"
     if error_type == "missing":
         return f"{key}: is required"
     if error_type == "extra_forbidden":
@@ -75,7 +75,7 @@ def _describe(keys: Keys, error: Any) -> str:
     return f"{setting}: {error['msg'][0].lower()}{error['msg'][1:]}"
 
 
-def _to_toml(value: Any) -> str:
+def to_toml(value: Any) -> str:
     """Return a value as the recipe has it, a long one only by its beginning."""
     if isinstance(value, bool):
         return str(value).lower()

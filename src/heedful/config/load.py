@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from heedful.config.decoding import DecodingOptions
-from heedful.config.explain import explain_error
+from heedful.config.explain import explain_error, to_toml
 from heedful.config.migrate import merge_columns, migrate_key, migrate_recipe, migrate_value
-from heedful.config.presets import PRESETS
+from heedful.config.presets import PRESETS, presets_of
 from heedful.config.schema import Recipe
 from heedful.errors import ConfigError, Problem, nearest
 
@@ -53,6 +53,7 @@ def resolve_recipe(
         _apply_override(text, tree, override_texts, problems)
     origins.update(dict.fromkeys(override_texts, "override"))
     merge_columns(tree, origins)
+    problems += _check_preset(tree, source, override_texts)
     tree = _fill_from_preset(tree, origins)
     try:
         recipe = Recipe.model_validate(tree)
@@ -172,6 +173,23 @@ def _setting_paths(tree: Mapping[str, Any], section: Keys = ()) -> Iterable[Keys
             yield from _setting_paths(value, (*section, key))
         else:
             yield (*section, key)
+
+
+def _check_preset(tree: dict[str, Any], source: str, override_texts: Mapping[Keys, str]) -> list[Problem]:
+    """Return the problem of a preset that the task does not have, and drop it, so that nothing follows from it."""
+    task, model = tree.get("task", {}), tree.get("model", {})
+    if not isinstance(task, dict) or not isinstance(model, dict) or not isinstance(model.get("preset"), str):
+        return []
+    preset, kind = model["preset"], str(task.get("kind", "translate"))
+    names = presets_of(kind)
+    if preset in names:
+        return []
+    model["preset"] = names[0]
+    path = ("model", "preset")
+    text = override_texts.get(path, override_texts.get(path[:1]))
+    reason = f"not a preset for {kind}" if preset in PRESETS else "no such preset"
+    where = source if text is None else f'override "{text}"'
+    return [Problem(where, "model", f"preset = {to_toml(preset)}: {reason}; {nearest(preset, names)}")]
 
 
 def _fill_from_preset(tree: dict[str, Any], origins: dict[Keys, str]) -> dict[str, Any]:

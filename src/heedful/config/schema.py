@@ -15,6 +15,7 @@ from heedful import registry
 from heedful.config.choice import Choice
 from heedful.config.data import DataConfig, TokenizerConfig
 from heedful.config.decoding import DecodingOptions
+from heedful.config.guided import guided_conflicts
 from heedful.config.model import ModelConfig
 from heedful.config.python_settings import to_overrides, to_tree
 from heedful.config.training import TrainingConfig
@@ -104,6 +105,7 @@ class Recipe(Section):
         conflicts = [
             *_vocabulary_conflicts(self),
             *_rdrop_conflicts(self),
+            *guided_conflicts(self),
             *recommend.recipe_conflicts(self),
             *caption.recipe_conflicts(self),
             *classify.recipe_conflicts(self),

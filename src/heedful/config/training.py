@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from heedful.config.guided import GuidedConfig
 from heedful.section import Count, Fraction, Section, Texts
 from heedful.tasks.classify.config import BALANCED, parse_class_weight
 
@@ -76,6 +77,7 @@ class TrainingConfig(Section):
         le=1.0,
         description="with teachers: weight of the distillation loss; the loss of the labels has 1 minus this",
     )
+    guided: GuidedConfig | None = Field(None, description="known links as targets of the attention weights")
     init_from: str = Field("", description="model folder with the initial weights")
     freeze_embeddings: bool = Field(False, description="classify: do not train the word vectors of data.vectors")
     ema: Fraction = Field(0.0, description="decay of the moving average of the weights; 0 disables it")

@@ -44,6 +44,7 @@ USED_BY: Mapping[str, tuple[str, ...]] = {  # section or setting -> tasks that u
     "training.negatives": ("recommend",),
     "training.reinforce_weight": GENERATION_TASKS,
     "training.scheduled_sampling": GENERATION_TASKS,
+    "training.guided": (*TEXT_TASKS, "classify"),
     "training.label_smoothing": (*GENERATION_TASKS, "classify", "read"),
     "training.rdrop": (*GENERATION_TASKS, "classify"),
     "training.reward": ("caption",),

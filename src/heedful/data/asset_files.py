@@ -17,6 +17,12 @@ FILE_NAMES: Mapping[str, str] = {  # name in format 2 -> name in format 1
     "backbone.json": "pictures.json",
     "catalog.npz": "catalogue.npz",
 }
+RESUME_DIR, CHECKPOINT = "resume", "step"  # folder of an unfinished training, and how its checkpoints are named
+
+
+def has_checkpoint(folder: Path) -> bool:
+    """Return True if `folder/resume` holds a checkpoint."""
+    return any((folder / RESUME_DIR).glob(f"{CHECKPOINT}-*.pt"))
 
 
 def asset_file(folder: Path, name: str) -> Path:

@@ -61,11 +61,29 @@ class Regions(NamedTuple):
         return Regions(self.vectors.to(device), self.keep.to(device))
 
 
+class Guide(NamedTuple):
+    """The weights that attention is to have, and the weight of the loss.
+
+    Each row of `target` sums to 1, or is all zeros where nothing is known.
+    """
+
+    target: Tensor  # (batch, step, key)
+    weight: float
+
+    def rows(self, start: int, step: int, steps: int, width: int) -> Guide:
+        """Return every `step`-th example from `start` on, with so many steps and keys."""
+        return self._replace(target=self.target[start::step, :steps, :width].contiguous())
+
+    def to(self, device: torch.device) -> Guide:
+        return self._replace(target=self.target.to(device))
+
+
 class TextBatch(NamedTuple):
     """A batch of sources, which are sentences or images, and in training of targets: `<s> y_1 ... y_N </s>`."""
 
     source: Padded | Regions
     target: Padded | None = None
+    guide: Guide | None = None  # of cross-attention, one step per target token but the first
 
     @property
     def size(self) -> int:
@@ -73,11 +91,16 @@ class TextBatch(NamedTuple):
 
     def rows(self, start: int, step: int) -> TextBatch:
         """Return every `step`-th example from `start` on."""
+        source = self.source.rows(start, step)
         target = None if self.target is None else self.target.rows(start, step)
-        return TextBatch(self.source.rows(start, step), target)
+        if self.guide is None or target is None:
+            return TextBatch(source, target)
+        sizes = target.keep.shape[1] - 1, source.keep.shape[1]
+        return TextBatch(source, target, self.guide.rows(start, step, *sizes))
 
     def to(self, device: torch.device) -> TextBatch:
-        return TextBatch(self.source.to(device), None if self.target is None else self.target.to(device))
+        target = None if self.target is None else self.target.to(device)
+        return TextBatch(self.source.to(device), target, None if self.guide is None else self.guide.to(device))
 
 
 class EncodedPair(NamedTuple):

@@ -181,15 +181,15 @@ def is_header(rows: Sequence[Sequence[str]], roles: Sequence[str] = ()) -> bool:
     """
     first, below = [cell.strip() for cell in rows[0]], rows[1:]
     could_be_names = all(_could_be_name(cell) for cell in first) and len({cell.lower() for cell in first}) == len(first)
-    if not below or not could_be_names:
-        return False
+    known = sum(map(_is_known_name, first))
+    all_texts = len(first) <= sum(role in FREE_TEXT_ROLES for role in roles)
+    if not below or not could_be_names:  # a file of a header only
+        return could_be_names and not all_texts and known == len(first) >= 2
     columns = [[row[number].strip() for row in below if number < len(row)] for number in range(len(first))]
     if any(_shape(name) in map(_shape, column) for name, column in zip(first, columns, strict=True)):
         return False  # a label or a word of the data
-    all_texts = len(first) <= sum(role in FREE_TEXT_ROLES for role in roles)
     min_numbers = 1 if "user" in roles else MIN_NUMBER_ROWS
     numbers = any(len(column) >= min_numbers and all(map(NUMBER.fullmatch, column)) for column in columns)
-    known = sum(map(_is_known_name, first))
     return (numbers and not all_texts) or (2 * known >= len(first) and (not all_texts or known >= min(2, len(first))))
 
 

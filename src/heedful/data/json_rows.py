@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from heedful.data.delimited import Record
-from heedful.data.lines import EXCERPT_LENGTH, BadLine, iter_lines, read_text, require_file
+from heedful.data.lines import EXCERPT_LENGTH, MAX_NAMES, BadLine, iter_lines, read_text, require_file
 from heedful.errors import DataError
+from heedful.terminal_text import shorten
 
 JSONL_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
 JSON_SUFFIXES = (".json", ".json.gz")
@@ -59,7 +60,11 @@ class JsonRows:
 
     def describe(self) -> str:
         """Return a line for the log: the fields of the first row."""
-        fields = f"fields: {', '.join(self.names)}" if self.names else f"lists of {self.n_columns} cell(s)"
+        fields = (
+            f"fields: {shorten(', '.join(self.names), MAX_NAMES)}"
+            if self.names
+            else f"lists of {self.n_columns} cell(s)"
+        )
         return f"{self.path.name}: JSON, {fields}"
 
 

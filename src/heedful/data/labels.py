@@ -13,7 +13,7 @@ from torch import Tensor
 
 from heedful.config import BALANCED, parse_class_weight
 from heedful.data.asset_files import is_unicode, read_json
-from heedful.data.batch import EncodedPair, Padded, pad
+from heedful.data.batch import EncodedPair, Guide, Padded, pad
 from heedful.data.tokenizer import END
 from heedful.errors import DataError, ModelError, nearest
 
@@ -116,11 +116,12 @@ class Labels:
 
 
 class LabelBatch(NamedTuple):
-    """Texts, and in training their labels and the teachers' probabilities."""
+    """Texts, and in training their labels, the teachers' probabilities and the guide of the pooling attention."""
 
     source: Padded
     labels: Tensor | None = None  # (batch,), int64
     teacher_probs: Tensor | None = None  # (batch, label)
+    guide: Guide | None = None
 
     @property
     def size(self) -> int:
@@ -128,12 +129,14 @@ class LabelBatch(NamedTuple):
 
     def rows(self, start: int, step: int) -> LabelBatch:
         """Return every `step`-th text from `start` on."""
-        rest = (None if tensor is None else tensor[start::step] for tensor in self[1:])
-        return LabelBatch(self.source.rows(start, step), *rest)
+        source = self.source.rows(start, step)
+        labels, probs = (None if tensor is None else tensor[start::step] for tensor in self[1:3])
+        guide = None if self.guide is None else self.guide.rows(start, step, 1, source.keep.shape[1])
+        return LabelBatch(source, labels, probs, guide)
 
     def to(self, device: torch.device) -> LabelBatch:
-        rest = (None if tensor is None else tensor.to(device) for tensor in self[1:])
-        return LabelBatch(self.source.to(device), *rest)
+        labels, probs = (None if tensor is None else tensor.to(device) for tensor in self[1:3])
+        return LabelBatch(self.source.to(device), labels, probs, None if self.guide is None else self.guide.to(device))
 
 
 def collate_labels(examples: Sequence[EncodedPair]) -> LabelBatch:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from heedful.config import DataConfig
-from heedful.data.lines import BadLine, BadLines, assign_split, iter_lines, require_file
+from heedful.data.lines import BadLine, BadLines, assign_split, describe_part, iter_lines, require_file
 from heedful.data.pairs import world_pairs
 from heedful.data.paths import locate
 from heedful.data.tables import Row, Table, is_table
@@ -42,7 +42,8 @@ class LineFile:
                 empty = False
                 yield line
         if empty:
-            selection = f" (the {self.split} part of the split)" if self.split else ""
+            share = getattr(self.data, f"split_{self.split}", 0.0)
+            selection = f" ({describe_part(self.split, share)})" if self.split else ""
             raise DataError("\n".join(filter(None, [f"{self}: contains no text{selection}", str(self.bad_lines)])))
 
     def _split_of(self, line: str) -> str:

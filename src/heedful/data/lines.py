@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import zlib
 from collections.abc import Iterator
+from io import BufferedReader
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, cast
@@ -18,7 +19,17 @@ MAX_SCANNED = 100_000  # rows after a bad line that are searched for others
 MAX_LINE_BYTES = 1_000_000  # longer lines are bad lines; they would exhaust memory, or take minutes to tokenize
 READ_ERRORS = (OSError, EOFError, zlib.error)  # the last two: a truncated or invalid gzip file
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+UTF16 = "UTF-16, not UTF-8; save the file as UTF-8"
+NOT_TEXT = {  # first bytes of a file that is no text -> what it is, and what to do
+    **dict.fromkeys(UTF16_MARKS, UTF16),
+    b"PK\x03\x04": "a spreadsheet or zip archive, not text; export the table as CSV",
+    b"\xd0\xcf\x11\xe0": "an Office document, not text; export the table as CSV",
+    b"\x1f\x8b": "compressed by gzip; end its name in .gz",
+    b"PAR1": "a Parquet file; end its name in .parquet",
+    b"%PDF-": "a PDF document, not text",
+}
 EXCERPT_LENGTH = 60  # characters of a bad line that an error quotes
+MAX_NAMES = 400  # characters of the names of columns in a line of the log
 MAX_DIGITS = 9  # of the number of a column
 HASH_BUCKETS = 20_000  # the fractions of a split are rounded to multiples of 1 / 20,000
 
@@ -53,9 +64,12 @@ class BadLines:
     def __str__(self) -> str:
         if not self.count:
             return ""
+        return "\n".join([f"{self.count:,} bad line(s) skipped:", *self.describe()])
+
+    def describe(self) -> list[str]:
+        """Return a line for each of the first bad lines, and one for the number of others."""
         rest = self.count - len(self.first)
-        lines = [f"{self.count:,} bad line(s) skipped:", *(f"  {text}" for text in self.first)]
-        return "\n".join([*lines, f"  and {rest:,} more"] if rest else lines)
+        return [*(f"  {text}" for text in self.first), *([f"  and {rest:,} more"] if rest else [])]
 
 
 def _bad_lines_error(bad_line: BadLine, rest: Iterator[object]) -> DataError:
@@ -87,6 +101,7 @@ def iter_lines(path: Path) -> Iterator[str | BadLine]:
     number = 0
     try:
         with _open(path) as file:
+            _require_text(file, path)
             for line in decode_lines(file, path):
                 number += 1
                 yield line
@@ -110,8 +125,16 @@ def read_text(path: Path, max_bytes: int) -> str:
         raise DataError(f"{path}: {_encoding_problem(raw, 1, error)}") from None
 
 
-def _open(path: Path) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
+def _open(path: Path) -> BufferedReader:
+    return cast(BufferedReader, gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
+
+
+def _require_text(file: BufferedReader, path: Path) -> None:
+    """Raise a DataError if the first bytes of a file are those of another kind of file."""
+    start = file.peek(max(map(len, NOT_TEXT)))
+    for mark, problem in NOT_TEXT.items():
+        if start.startswith(mark):
+            raise DataError(f"{path}: {problem}")
 
 
 def _read_error(place: str, error: Exception) -> DataError:
@@ -143,7 +166,7 @@ def decode_lines(file: BinaryIO, path: Path) -> Iterator[str | BadLine]:
 
 def _encoding_problem(raw: bytes, number: int, error: UnicodeDecodeError) -> str:
     if number == 1 and raw.startswith(UTF16_MARKS):
-        return "UTF-16, not UTF-8; save the file as UTF-8"
+        return UTF16
     return f"not UTF-8 (byte {error.start} of the line)"
 
 
@@ -165,6 +188,12 @@ def parse_column(text: str) -> int | None:
     digits = text.strip()
     is_number = digits.isascii() and digits.isdigit() and len(digits) <= MAX_DIGITS
     return int(digits) or None if is_number else None
+
+
+def describe_part(split: str, share: float) -> str:
+    """Return the part of a split for an error: it holds nothing, and what to do."""
+    part = f"the {split} part of the split"
+    return f"{part}; data.split_{split} = {share:g} is too small for it: name files in data.{split}" if share else part
 
 
 def assign_split(text: str, valid: float, test: float, seed: int = 0) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from heedful.config import DataConfig, WorldConfig
-from heedful.data.lines import BadLine, BadLines, assign_split, iter_lines
+from heedful.data.lines import BadLine, BadLines, assign_split, describe_part, iter_lines
 from heedful.data.paths import locate
 from heedful.data.tables import Row, Table
 from heedful.data.worlds import moods, phrases
@@ -21,7 +21,7 @@ from heedful.errors import DataError
 Links = tuple[tuple[int, int], ...]  # word alignment: positions in source and target, counted from 0
 TEXT_ROLES = ("source", "target")
 LABEL_ROLES = ("text", "label")
-READER_VERSION = 4  # part of every fingerprint; increment it when the same file is read differently
+READER_VERSION = 5  # part of every fingerprint; increment it when the same file is read differently
 
 
 class TextPair(NamedTuple):
@@ -33,10 +33,11 @@ class TextPair(NamedTuple):
 
 
 class NumberedPair(NamedTuple):
-    """A pair and the number of the line it was read from."""
+    """A pair, the number of the line it was read from, and of its row in the file, from 0; of extra files None."""
 
     line: int
     pair: TextPair
+    row: int | None = None
 
 
 class PairFiles:
@@ -96,17 +97,17 @@ class PairFiles:
         self.bad_lines = BadLines(self.data.on_error)
         yield from self._read(self.bad_lines)
         if self.extra:
-            yield from self.extra._read(self.bad_lines)
+            yield from (numbered._replace(row=None) for numbered in self.extra._read(self.bad_lines))
 
     def _read(self, bad_lines: BadLines) -> Iterator[NumberedPair]:
         empty = True
         rows = _read_parallel(self.paths) if self.is_parallel else iter(self.table)
-        for row in rows:
+        for number, row in enumerate(rows):
             if isinstance(row, BadLine):
                 bad_lines.add(row, rows)
             elif row is not None and (not self.split or self._split_of(row.texts) == self.split):
                 empty = False
-                yield NumberedPair(row.line, TextPair(row.texts[0], row.texts[1]))
+                yield NumberedPair(row.line, TextPair(row.texts[0], row.texts[1]), number)
         if empty:
             message = f"{self._file_names()}: contains no pairs{self._describe_selection()}"
             raise DataError("\n".join(filter(None, [message, str(bad_lines)])))
@@ -137,7 +138,7 @@ class PairFiles:
 
     def _describe_selection(self) -> str:
         parts = [f"data.where = {list(self.data.where)}"] if self.data.where else []
-        parts += [f"the {self.split} part of the split"] if self.split else []
+        parts += [describe_part(self.split, getattr(self.data, f"split_{self.split}", 0.0))] if self.split else []
         return f" ({', '.join(parts)})" if parts else ""
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from heedful.data.delimited import Record
 from heedful.data.json_rows import field_names
-from heedful.data.lines import require_file
+from heedful.data.lines import MAX_NAMES, require_file
 from heedful.errors import DataError
+from heedful.terminal_text import shorten
 
 BATCH_ROWS = 1_000  # read at a time
 
@@ -50,4 +51,4 @@ class ParquetRows:
 
     def describe(self) -> str:
         """Return a line for the log: the columns."""
-        return f"{self.path.name}: Parquet, columns: {', '.join(self.names)}"
+        return f"{self.path.name}: Parquet, columns: {shorten(', '.join(self.names), MAX_NAMES)}"

@@ -12,9 +12,9 @@ from heedful.data.captions import read_captions
 from heedful.data.delimited import LANGUAGE_CODES, LANGUAGE_NAMES, NAME_WORD, NUMBER
 from heedful.data.json_rows import look_up
 from heedful.data.line_file import LineFile
-from heedful.data.lines import BadLine
+from heedful.data.lines import BadLine, BadLines
 from heedful.data.pairs import PairFiles
-from heedful.data.tables import RATING_ROLES, Row, Table, as_text, find_roles, open_rows
+from heedful.data.tables import RATING_ROLES, Table, as_text, find_roles, open_rows
 from heedful.errors import DataError
 from heedful.section import Column
 
@@ -24,12 +24,13 @@ FIRST_TIME = 1e8  # seconds since 1970; a smaller number is no time of the last 
 
 
 class Profile(NamedTuple):
-    """The size of some data: rows, and the mean number of words on each side; `labels` of a classifier."""
+    """The size of some data: rows, the mean number of words on each side, `labels` of a classifier, bad lines."""
 
     rows: int
     source_words: float = 0.0
     target_words: float = 0.0
     labels: int = 0
+    bad_lines: BadLines | None = None
 
 
 class ColumnSample(NamedTuple):
@@ -135,19 +136,28 @@ def profile_pairs(files: Sequence[str], base: Path, data: DataConfig, roles: tup
     """Return the number of pairs, their mean lengths in words, and the number of different targets."""
     rows = source_words = target_words = 0
     targets: set[str] = set()
-    for pair in PairFiles(files, base, data, roles=roles):
+    pairs = PairFiles(files, base, data, roles=roles)
+    for pair in pairs:
         rows += 1
         source_words += len(pair.source.split())
         target_words += len(pair.target.split())
         if len(targets) <= MAX_LABELS:
             targets.add(pair.target)
-    return Profile(rows, source_words / rows, target_words / rows, len(targets))
+    return Profile(rows, source_words / rows, target_words / rows, len(targets), pairs.bad_lines)
 
 
 def profile_ratings(path: Path, data: DataConfig) -> Profile:
     """Return the number of interactions."""
     table = Table(path, RATING_ROLES, data, required=2)
-    return _not_empty(Profile(sum(isinstance(row, Row) for row in table)), path)
+    rows, bad_lines = 0, BadLines("skip")
+    for row in table:
+        if isinstance(row, BadLine):
+            bad_lines.add(row)
+        else:
+            rows += row is not None
+    if not rows:
+        raise DataError("\n".join(filter(None, [f"{path}: contains no rows", str(bad_lines)])))
+    return Profile(rows, bad_lines=bad_lines)
 
 
 def profile_captions(path: Path, data: DataConfig) -> Profile:
@@ -159,12 +169,7 @@ def profile_captions(path: Path, data: DataConfig) -> Profile:
 def profile_text(path: Path, data: DataConfig) -> Profile:
     """Return the number of lines and their mean length."""
     lines = words = 0
-    for line in LineFile(path, data):
+    file = LineFile(path, data)
+    for line in file:
         lines, words = lines + 1, words + len(line.split())
-    return Profile(lines, words / lines)
-
-
-def _not_empty(profile: Profile, path: Path) -> Profile:
-    if not profile.rows:
-        raise DataError(f"{path}: contains no rows")
-    return profile
+    return Profile(lines, words / lines, bad_lines=file.bad_lines)

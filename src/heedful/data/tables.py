@@ -18,10 +18,11 @@ from typing import NamedTuple, Protocol
 from heedful.config import DataConfig
 from heedful.data.delimited import NAME_WORD, SAMPLE_LINES, SEPARATORS, DelimitedFile, Record
 from heedful.data.json_rows import JSON_SUFFIXES, JSONL_SUFFIXES, MISSING, JsonRows, look_up
-from heedful.data.lines import EXCERPT_LENGTH, BadLine, parse_column
+from heedful.data.lines import EXCERPT_LENGTH, MAX_NAMES, BadLine, parse_column
 from heedful.data.parquet import ParquetRows
 from heedful.errors import DataError
 from heedful.section import Column
+from heedful.terminal_text import shorten
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
 TABLE_SUFFIXES = (*JSONL_SUFFIXES, *JSON_SUFFIXES, *PARQUET_SUFFIXES, ".csv", ".csv.gz", ".tsv", ".tsv.gz")
@@ -96,7 +97,8 @@ class Table:
 
     def describe(self) -> str:
         """Return a line for the log: the format that was found, and the column of each role."""
-        chosen = ", ".join(f"{role}: column {column}" for role, column in zip(self.roles, self.columns, strict=False))
+        columns = (shorten(str(column), MAX_NAMES) for column in self.columns)
+        chosen = ", ".join(f"{role}: column {column}" for role, column in zip(self.roles, columns, strict=False))
         return f"{self.rows.describe()}; {chosen} ({self.setting})"
 
     def __iter__(self) -> Iterator[Row | BadLine | None]:

@@ -104,6 +104,8 @@ def run_beam_search(
             coverage = coverage + weights[coverage_site].mean(dim=2)
         total_logp, step = _choose_best(total_logp, candidates, sentences.tolist(), weights)
         _add_finished(search, step, total_logp, coverage)
+        if stop.listens and 0 in step.index_of:
+            stop.report(lambda: certain_tokens(search, 0))
         total_logp = total_logp.masked_fill(step.tokens == END, IMPOSSIBLE)
         coverage = coverage.gather(1, step.parents[..., None].expand(-1, -1, coverage.shape[-1]))
         unfinished = _unfinished(search, total_logp)
@@ -206,6 +208,31 @@ def best_hypotheses(search: BeamSearch, sentence: int, self_sites: SelfSites) ->
     if len(hypotheses) < n_best and last_step is not None:
         hypotheses += _live_hypotheses(search, sentence, self_sites, last_step)[: n_best - len(hypotheses)]
     return hypotheses
+
+
+def certain_tokens(search: BeamSearch, sentence: int) -> list[int]:
+    """Return the first tokens of a sentence that every hypothesis shares, finished or not: they are final."""
+    t = len(search.steps) - 1
+    step = search.steps[t]
+    index = step.index_of[sentence]
+    ends = [*search.finished[sentence]]
+    for rank in range(search.options.beam):
+        logp = float(step.logp[index, rank])
+        if math.isfinite(logp) and int(step.tokens[index, rank]) != END:
+            ends.append(HypothesisEnd(0.0, t, int(step.parents[index, rank]), logp, int(step.tokens[index, rank])))
+    rows = [_tokens(search, sentence, end) for end in ends]
+    count = next((i for i, column in enumerate(zip(*rows, strict=False)) if len(set(column)) > 1), min(map(len, rows)))
+    return rows[0][:count]
+
+
+def _tokens(search: BeamSearch, sentence: int, end: HypothesisEnd) -> list[int]:
+    """Return the tokens of a hypothesis, by its parent pointers."""
+    tokens, rank = [end.token], end.parent
+    for step in reversed(search.steps[: end.step]):
+        index = step.index_of[sentence]
+        tokens.append(int(step.tokens[index, rank]))
+        rank = int(step.parents[index, rank])
+    return tokens[::-1]
 
 
 def _live_hypotheses(search: BeamSearch, sentence: int, self_sites: SelfSites, t: int) -> list[Hypothesis]:

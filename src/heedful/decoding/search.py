@@ -106,8 +106,9 @@ def _greedy_or_sample(
     rng: Generator | None = None,
 ) -> list[Hypothesis]:
     """Return one output per sentence, greedy or sampled; finished sentences are removed from the batch."""
+    written: list[int] = []  # of the first sentence
     without_logits = options.method == "greedy" and prefix is None  # the model can return the best tokens faster
-    if without_logits and batch.size == 1:
+    if without_logits and batch.size == 1 and not stop.listens:
         generated = model.generate_greedy(state, options.max_length, hooks, stop.is_met)
         if generated is not None:
             if len(generated.tokens) < options.max_length and generated.tokens[-1:] != [END]:
@@ -133,6 +134,9 @@ def _greedy_or_sample(
         token_logp = logp.tolist()
         check_finite(token_logp, t)
         choices.append(StepChoice(sentences.tolist(), tokens.tolist(), token_logp, step_weights(attentions)))
+        if stop.listens and choices[-1].sentences[0] == 0:
+            written.append(choices[-1].tokens[0])
+            stop.report(lambda: written)
         unfinished = (tokens != END).nonzero().squeeze(1)
         if len(unfinished) == 0:
             break

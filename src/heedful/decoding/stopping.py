@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
 
 from heedful.errors import DecodingCancelledError, DecodingError, DecodingTimeoutError
 
 
 class StopCondition:
-    """Ends a generating call between two decoding steps; without arguments, never.
+    """Ends a generating call between two decoding steps; without arguments, never. Subclasses may listen to the steps.
 
     The time limit `max_seconds` starts when the condition is made. `should_stop` is an event, or a function that is
     called before every step, in the threads that decode. One condition serves all batches and threads of a call.
@@ -51,6 +51,14 @@ class StopCondition:
         if self.cancelled:
             raise DecodingCancelledError(f"decoding was cancelled {progress}")
         raise DecodingTimeoutError(f"decoding took longer than {self.max_seconds:g} s and was stopped {progress}")
+
+    listens = False  # whether `report` is to be called
+
+    def report(self, certain: Callable[[], Sequence[int]]) -> None:
+        """Be told after a step; `certain` returns the first tokens of a batch's first output, as far as they are final.
+
+        In beam search they are those that all hypotheses share.
+        """
 
 
 NEVER = StopCondition()

@@ -182,11 +182,22 @@ class TransformerDecoder(Decoder):
         return State(memory, cache)
 
     def decode(self, state: State, ids: Int[Tensor, "row query"], hooks: Hooks) -> DecoderOutput:
+        allowed = causal(state.position + ids.shape[1], ids.device)[:, state.position :]
+        return self._decode(state, ids, allowed, hooks)
+
+    def decode_full_context(
+        self, state: State, ids: Int[Tensor, "row query"], keep: Bool[Tensor, "row query"], hooks: Hooks
+    ) -> DecoderOutput:
+        """Feed a whole target whose self-attention is not causal: every step sees all tokens of `keep`."""
+        return self._decode(state, ids, keep[:, None], hooks)
+
+    def _decode(
+        self, state: State, ids: Int[Tensor, "row query"], allowed: Bool[Tensor, "#row #query key"], hooks: Hooks
+    ) -> DecoderOutput:
         rows, steps = ids.shape
         x = self.input_projection(self.embedding(ids)) * math.sqrt(self.width)
         x = self.dropout(self.positions(x, state.position))
         keep = torch.ones(rows, steps, dtype=torch.bool, device=ids.device)
-        allowed = causal(state.position + steps, ids.device)[:, state.position :]
         attentions: dict[str, AttentionOutput] = {}
         cache: dict[str, Memory] = {}
         intermediates: dict[str, Tensor] = {}  # of the last layer

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Generator, Tensor, nn
 
-from heedful.attention import NO_HOOKS, Hooks
+from heedful.attention import NO_HOOKS, AttentionOutput, Hooks
 from heedful.config import ModelConfig
 from heedful.data.batch import Padded, Regions, TextBatch
 from heedful.data.tokenizer import END, START
@@ -133,6 +133,18 @@ class Seq2Seq(nn.Module, AutoregressiveModel):
         else:
             output = self._decode(state, inputs, hooks)
         return output._replace(attentions={**attentions, **output.attentions})
+
+    def full_context_attentions(self, batch: TextBatch, hooks: Hooks) -> Mapping[str, AttentionOutput]:
+        """Return the attentions of a decoder in which every step sees all target tokens (Garg 2019, §4.3).
+
+        Of use for alignments only: such a decoder sees the tokens that it would have to predict.
+        """
+        if batch.target is None or not isinstance(self.decoder, TransformerDecoder):
+            raise ValueError("full target context needs a Transformer decoder and a batch with targets")
+        inputs, keep = batch.target.ids[:, :-1].clone(), batch.target.keep[:, :-1]
+        inputs[:, 0] = self.start_token
+        state, attentions = self.initial_state(batch, hooks)
+        return {**attentions, **self.decoder.decode_full_context(state, inputs, keep, hooks).attentions}
 
     def _scheduled_sampling(
         self, state: State, inputs: Int[Tensor, "row query"], hooks: Hooks, probability: float, rng: Generator | None

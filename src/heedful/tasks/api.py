@@ -21,7 +21,9 @@ from heedful.tasks.registry import get_task
 from heedful.tasks.results import Evaluation, Measurement
 from heedful.trace.edits import parse_edit
 from heedful.trace.schema import Edit, Gold, Trace, TraceDetail
+from heedful.trace.steps import N_CANDIDATES
 
+EXPORT_FOLDER, PUSH_TO_HUB = "heedful.integrations.hub:export_folder", "heedful.integrations.hub:push_to_hub"
 MEASURE = "heedful.analysis.measure:measure_data"  # further down the rooms; imported when it is first used
 
 
@@ -82,13 +84,15 @@ class Model:
         gold: Gold | Sequence[Gold] | None = None,
         edits: str | Edit | Sequence[str | Edit] = (),
         what_if: bool | None = None,
+        prefix: str | Sequence[int] = (),
         **options: Any,
     ) -> Trace | list[Trace]:
         """Record every step of the model on one input, or on each of several.
 
         `detail` is "weights", "steps" or "full". `target` is an output to compute in place of the model's own, and
         `gold` has the gold links; for several inputs both are lists. `what_if` adds what attending to each single
-        position, or not at all to it, would have changed; by default for short inputs.
+        position, or not at all to it, would have changed; by default for short inputs. `prefix` is text, or token ids
+        as in a trace, that the output begins with; the rest is generated.
 
         With `edits`, such as `"onehot:step=1,position=0"`, record the run with other attention weights; that trace
         names the unedited one as its parent.
@@ -107,11 +111,47 @@ class Model:
         parsed = _parse_edits(edits)
         with python_errors():
             request = TraceRequest("", detail, with_counterfactuals=what_if, stop=stop)
+            request, parsed = _with_prefix(request, parsed, prefix)
             traces = [
                 self._trace_edited(item, replace(request, target=t, gold=g), parsed, decoding)
                 for item, t, g in zip(items, targets, golds, strict=True)
             ]
         return traces if several else traces[0]
+
+    def trace_change(
+        self,
+        inputs: Any,
+        edits: str | Edit | Sequence[str | Edit] = (),
+        *,
+        prefix: str | Sequence[int] = (),
+        detail: TraceDetail = "steps",
+        candidates: int = N_CANDIDATES,
+        **options: Any,
+    ) -> tuple[Trace, Trace]:
+        """Return two traces of one input: as the model computes it, and after edits or with a forced prefix.
+
+        `edits` and `prefix` as in `trace`; `candidates` is the number of likely tokens recorded per step. What comes
+        before the first edited step is kept, and the rest is generated again.
+
+        >>> import heedful
+        >>> before, after = heedful.load("en-fr").trace_change("The cat sleeps.", prefix="Un")
+        >>> before.target.text, after.target.text
+        ('Le chat dort.', 'Un chat dort.')
+        """
+        stop = self._stop_condition(options)
+        decoding, parsed = self._trace_decoding(options), _parse_edits(edits)
+        if not parsed and not prefix:
+            raise ArgumentError("edits, prefix: give at least one; without a change there is nothing to compare")
+        with python_errors():
+            item = self._trace_input(inputs)
+            request = TraceRequest("", detail, stop=stop, candidates=candidates)
+            before = self._trace_one(item, request, decoding)
+            changed, parsed = _with_prefix(request, parsed, prefix)
+            return before, self._trace_one(item, replace(changed, edits=parsed, parent=before), decoding)
+
+    def _trace_input(self, inputs: Any) -> Any:
+        """Return one input as `_trace_one` takes it."""
+        return inputs
 
     def evaluate(
         self, data: Any = None, *, split: str | None = None, metrics: str | Sequence[str] = (), **options: Any
@@ -120,14 +160,15 @@ class Model:
 
         `data` is what `heedful.train` takes: pairs, a table, or the name of a file. Without it, `split` is "test"
         where there is test data, else "valid". `metrics` are names such as "bleu" (default: those of the task);
-        options of decoding are keywords, as in a call.
+        options of decoding, `max_seconds` and `should_stop` are keywords, as in a call.
 
             model.evaluate([("The cat sleeps.", "Le chat dort.")])["BLEU"]
             print(model.evaluate("test.tsv", metrics=["bleu", "chrf"], beam=5))
         """
         task = get_task(self.task)
         files = [] if data is None else evaluation_files(data, self.task, self.recipe.data.columns)
-        request = EvaluationRequest(files, metrics=as_texts(metrics, "metrics"), decoding=self._call_options(options))
+        stop, decoding = self._stop_condition(options), call_options(options)
+        request = EvaluationRequest(files, metrics=as_texts(metrics, "metrics"), decoding=decoding, stop=stop)
         with python_errors(), preserved_state():
             if split is None:
                 split = "test" if files or task.has_test_data(self.recipe, Path()) else "valid"
@@ -153,10 +194,14 @@ class Model:
             print(model.measure("test.tsv", limit=100))
         """
         files = [] if data is None else evaluation_files(data, self.task, self.recipe.data.columns)
+        return self._measure(files, split, gold, tests, limit=limit, steps=steps, seed=seed)
+
+    def _measure(
+        self, files: Sequence[str], split: str, gold: str | Path | None, tests: Any, **options: int
+    ) -> Measurement:
         names = None if tests is None else as_texts(tests, "tests")
         with python_errors(), preserved_state():
-            measure = registry.resolve(MEASURE)
-            report, conclusions = measure(self.loaded, files, split, gold, names, limit=limit, steps=steps, seed=seed)
+            report, conclusions = registry.resolve(MEASURE)(self.loaded, files, split, gold, names, **options)
         return Measurement(report, conclusions)
 
     def save(self, folder: str | Path) -> None:
@@ -164,11 +209,25 @@ class Model:
         with python_errors():
             copy_model(self.loaded.path, Path(folder))
 
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write the model to a folder as `save` does, with a README.md that the Hugging Face hub shows as its card."""
+        registry.resolve(EXPORT_FOLDER)(self.loaded.path, Path(folder), self.name)
+
+    def push_to_hub(self, name: str, *, private: bool = False, token: str | None = None) -> str:
+        """Upload the model and its card to the Hugging Face hub as `owner/name`, and return the address.
+
+        `heedful.load("hub:owner/name")` loads it again. Needs the extra `hub`; `token` is by default that of
+        `huggingface-cli login`.
+        """
+        with python_errors():
+            address: str = registry.resolve(PUSH_TO_HUB)(self.loaded.path, name, private=private, token=token)
+        return address
+
     def _trace_edited(
         self, item: Any, request: TraceRequest, edits: Sequence[Edit], decoding: DecodingOptions
     ) -> Trace:
         """Return the trace of one input; with edits, that of the edited run."""
-        trace = self._trace_one(item, request, decoding)
+        trace = self._trace_one(item, request if not edits else replace(request, prefix=()), decoding)
         return self._trace_one(item, replace(request, edits=edits, parent=trace), decoding) if edits else trace
 
     def _trace_one(self, item: Any, request: TraceRequest, decoding: DecodingOptions) -> Trace:
@@ -192,15 +251,7 @@ class Model:
 
     def _decoding(self, options: dict[str, Any]) -> DecodingOptions:
         """Return the recipe's decoding options, replaced by those of a call."""
-        return self.loaded.recipe.decoding.override(self._call_options(options))
-
-    def _call_options(self, options: dict[str, Any]) -> DecodingOptions:
-        """Return the decoding options of a call."""
-        try:
-            return decoding_options(options)
-        except ConfigError as error:
-            texts = [problem.text.replace("no such setting", "no such argument", 1) for problem in error.problems]
-            raise ArgumentError("\n".join(text.replace(" = ", "=", 1) for text in texts)) from None
+        return self.loaded.recipe.decoding.override(call_options(options))
 
     def _check_no_decoding_options(self, options: dict[str, Any]) -> None:
         if options:
@@ -211,6 +262,24 @@ class Model:
 
     def __repr__(self) -> str:
         return f"<heedful model {self.name}: {self.task}>"
+
+
+def _with_prefix(
+    request: TraceRequest, edits: list[Edit], prefix: str | Sequence[int]
+) -> tuple[TraceRequest, list[Edit]]:
+    """Return a request and edits that force the beginning of the output: text by an edit, token ids by the request."""
+    if isinstance(prefix, str):
+        return request, [*edits, Edit(op="prefix", text=prefix)] if prefix else edits
+    return replace(request, prefix=tuple(prefix)), edits
+
+
+def call_options(options: dict[str, Any]) -> DecodingOptions:
+    """Return the decoding options of a call; errors name arguments."""
+    try:
+        return decoding_options(options)
+    except ConfigError as error:
+        texts = [problem.text.replace("no such setting", "no such argument", 1) for problem in error.problems]
+        raise ArgumentError("\n".join(text.replace(" = ", "=", 1) for text in texts)) from None
 
 
 def _parse_edits(edits: str | Edit | Sequence[str | Edit]) -> list[Edit]:

@@ -49,12 +49,24 @@ def make_recipe(task: str, files: Sequence[str], overrides: Sequence[str] = (), 
     base = base or Path()
     given = parse_overrides(overrides)
     data, profile = _DATA.get(task, _pair_data)(task, files, base, _section(given, "data"))
+    if "on_error" not in _section(given, "data"):
+        _require_good_lines(profile, files)
     settings = auto_settings(task, DataSize(profile.rows, profile.source_words, profile.target_words))
     if _section(given, "tokenizer").get("kind", "bpe") != "bpe":
         settings.get("tokenizer", {}).pop("bpe_dropout", None)
     recipe: Settings = {"task": {"kind": task}, "data": data, **settings}
     loaded = resolve_recipe(recipe, "the recipe made for this data", base, overrides, ORIGIN)
     return AutoRecipe(loaded, _summary(task, profile, loaded))
+
+
+def _require_good_lines(profile: Profile, files: Sequence[str]) -> None:
+    """Raise a DataError if half of the lines or more would be skipped: the file is not what it was taken for."""
+    bad_lines = profile.bad_lines
+    if bad_lines is not None and bad_lines.count >= profile.rows:
+        total = profile.rows + bad_lines.count
+        hint = 'to train on the others set data.on_error = "skip"'
+        message = f"{', '.join(files)}: {bad_lines.count:,} of {total:,} lines cannot be used; {hint}"
+        raise DataError("\n".join([message, *bad_lines.describe()]))
 
 
 def _section(tree: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -162,4 +174,5 @@ def _summary(task: str, profile: Profile, loaded: LoadedRecipe) -> str:
     parts.append(f"{recipe.training.epochs} epochs")
     if recipe.data.split_valid:
         parts.append(f"{recipe.data.split_valid:.2%} of the data for validation")
-    return f"settings for {profile.rows:,} {UNITS.get(task, 'pairs')}: {', '.join(parts)}"
+    unit = UNITS.get(task, "pairs")
+    return f"settings for {profile.rows:,} {unit if profile.rows > 1 else unit[:-1]}: {', '.join(parts)}"

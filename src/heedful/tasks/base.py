@@ -16,12 +16,13 @@ from torch import nn
 from heedful.config import DecodingOptions, ModelConfig, Recipe
 from heedful.data.asset_files import asset_file
 from heedful.decoding import NEVER, StopCondition
-from heedful.errors import DataError
+from heedful.errors import DataError, TraceError
 from heedful.metrics import Comparison, Metric
 from heedful.tasks.model_card import WEIGHTS, hash_file
 from heedful.tasks.probes import MeasureAdapter
 from heedful.trace.replay import Parameters, Replay
 from heedful.trace.schema import Edit, Gold, ModelInfo, Side, Trace, TraceDetail
+from heedful.trace.steps import N_CANDIDATES
 from heedful.training.types import Callbacks, Trainable
 
 
@@ -47,8 +48,9 @@ class LoadedModel(NamedTuple, Generic[AssetsT, ModelT]):
     path: Path
 
     def sha256(self) -> str:
-        """Return the hash of the weights file."""
-        return hash_file(asset_file(self.path, WEIGHTS))
+        """Return the hash of the weights file: the card's, which loading has checked."""
+        listed = self.card.get("files", {}).get(WEIGHTS) or self.card.get("sha256")
+        return str(listed) if listed else hash_file(asset_file(self.path, WEIGHTS))
 
     def describe(self) -> ModelInfo:
         """Return the model's entry in a trace."""
@@ -116,6 +118,7 @@ class EvaluationRequest(NamedTuple):
 
 MAX_DEFAULT_PAIRS = 256  # of an output token and an input position; their counterfactuals take about 0.5 KB each
 MAX_DEFAULT_REGION_PAIRS = 1_000  # of an output token and a region of an image
+MAX_PAIRS = 20_000  # with --what-if; a trace of four times as many would be too large to be loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +135,21 @@ class TraceRequest:
     seed: int = 1
     with_counterfactuals: bool | None = False  # None: for short inputs
     stop: StopCondition = NEVER
+    prefix: Sequence[int] = ()  # token ids that the output begins with; the rest is generated
+    candidates: int = N_CANDIDATES  # likely tokens to record per step
 
     def wants_counterfactuals(self, source: Side, target: Side) -> bool:
-        """Return whether to compute the counterfactuals of an input and its output."""
+        """Return whether to compute the counterfactuals of an input and its output; raise TraceError for too many."""
+        pairs = len(source.tokens) * len(target.tokens)
+        if self.with_counterfactuals and pairs > MAX_PAIRS:
+            raise TraceError(
+                f"--what-if: {len(source.tokens):,} input positions and {len(target.tokens):,} output tokens are"
+                f" {pairs:,} pairs, and at most {MAX_PAIRS:,} can be changed one by one; shorten the input"
+            )
         if self.with_counterfactuals is not None:
             return self.with_counterfactuals
         limit = MAX_DEFAULT_PAIRS if source.image is None else MAX_DEFAULT_REGION_PAIRS
-        is_short = len(source.tokens) * len(target.tokens) <= limit
+        is_short = pairs <= limit
         return is_short and self.detail != "weights" and not self.edits
 
 

@@ -12,6 +12,8 @@ from heedful.data.tokenizer import PAD, UNK
 from heedful.layers.copying import pointer_cross_entropy
 from heedful.layers.readout import Output
 from heedful.models import DecoderOutput, Seq2Seq
+from heedful.optional import not_none
+from heedful.tasks.guided import guided_loss, guided_sites
 from heedful.tasks.reinforce import reinforce_loss, samples_positions, soft_attention_hooks
 from heedful.training import Loss
 
@@ -19,7 +21,8 @@ from heedful.training import Loss
 def generation_loss(model: Seq2Seq, batch: TextBatch, recipe: Recipe) -> Loss:
     """Return the summed cross-entropy of the target tokens.
 
-    In training, label smoothing, R-Drop, coverage, the doubly stochastic penalty and REINFORCE add their terms.
+    In training, label smoothing, R-Drop, coverage, the doubly stochastic penalty, guided attention and REINFORCE add
+    their terms.
     """
     assert batch.target is not None
     training = recipe.training
@@ -30,17 +33,30 @@ def generation_loss(model: Seq2Seq, batch: TextBatch, recipe: Recipe) -> Loss:
     soft = torch.rand(len(gold), device=gold.device) < training.soft_fraction if sampled else None
     hooks = NO_HOOKS if soft is None else soft_attention_hooks(soft)
     penalty = training.doubly_stochastic if model.training and model.alignment_site is not None else 0.0
+    guide, guided = batch.guide if model.training else None, training.guided
+    sites = frozenset[str]() if guide is None else guided_sites(model, not_none(guided), "cross")
+    recorded = frozenset[str]() if guided is not None and guided.full_context else sites
     if penalty:
-        hooks = Hooks(Detail.WEIGHTS, frozenset({str(model.alignment_site)}), hooks.edit)
+        recorded |= {str(model.alignment_site)}
+    if recorded:
+        hooks = Hooks(Detail.WEIGHTS, recorded, hooks.edit)
     output = model(batch, hooks, scheduled_sampling=training.scheduled_sampling if model.training else 0.0)
+    outputs: tuple[DecoderOutput, ...] = (output,)
     if model.training and training.rdrop:
         second = model(batch, hooks, scheduled_sampling=training.scheduled_sampling)
         total, surprisal = _rdrop(output, second, gold, counted, recipe)
+        outputs = (output, second)
     else:
         smoothing = training.label_smoothing if model.training else 0.0
         total, surprisal = _cross_entropy(output, gold, counted, smoothing)
     if model.training:
         total = total + _coverage_loss(output, real)
+    if guide is not None and guided is not None:
+        if guided.full_context:
+            passes = [model.full_context_attentions(batch, Hooks(Detail.WEIGHTS, sites, hooks.edit))]
+        else:
+            passes = [each.attentions for each in outputs]
+        total = total + torch.stack([guided_loss(each, sites, guide, guided) for each in passes]).mean()
     if penalty:
         total = total + penalty * doubly_stochastic_penalty(output.attentions[str(model.alignment_site)], real)
     if soft is not None:

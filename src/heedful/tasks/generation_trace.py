@@ -11,9 +11,10 @@ from heedful.config import DecodingOptions
 from heedful.data.batch import Padded, Regions, TextBatch, pad
 from heedful.data.tokenizer import END, PAD, START, UNK, Tokenizer
 from heedful.decoding import StopCondition, search
-from heedful.errors import TraceError
+from heedful.errors import TooLargeError, TraceError
 from heedful.models import Seq2Seq
 from heedful.tasks.base import LoadedModel, TraceRequest
+from heedful.tasks.limits import CHARACTERS_PER_TOKEN, inference_limits
 from heedful.trace.beam_tree import build_beam_tree
 from heedful.trace.capture import CaptureOutput, CaptureRequest, capture
 from heedful.trace.check import check
@@ -55,13 +56,15 @@ def trace_source(
     model, target = loaded.model, loaded.assets.target
     edit = build_edit_hook(request.edits, model.alignment_site, gold, request.seed)
     if request.target is not None:
-        tokens = tuple(target.encode(request.target))
+        tokens = tuple(_encode_output(request.target, loaded, "--target"))
         output = _Output(tokens, len(tokens), "forced")
     else:
         site = model.alignment_site
         hooks = Hooks(Detail.WEIGHTS, frozenset({site} if site else ()), edit)
-        output = _search_output(model, target, encoded, _prefix(request, target), decoding, hooks, request.stop)
-    capture_request = CaptureRequest(encoded.source, output.tokens, request.detail, edit, output.n_forced)
+        output = _search_output(model, target, encoded, _prefix(request, loaded), decoding, hooks, request.stop)
+    capture_request = CaptureRequest(
+        encoded.source, output.tokens, request.detail, edit, output.n_forced, request.candidates
+    )
     captured = capture(model, capture_request, target.token_text)
     trace = _make_trace(loaded, request, encoded.side, output.tokens, captured)
     validate_edits(trace)
@@ -73,7 +76,7 @@ def trace_source(
         }
     ).with_id()
     counterfactuals = (
-        seq2seq_counterfactuals(model, encoded.source, output.tokens, target.token_text)
+        seq2seq_counterfactuals(model, encoded.source, output.tokens, target.token_text, request.stop)
         if request.wants_counterfactuals(trace.source, trace.target)
         else []
     )
@@ -151,16 +154,37 @@ def apply_source_edits(request: TraceRequest) -> str:
     return " ".join(words) if edits else request.input
 
 
-def _prefix(request: TraceRequest, target: Tokenizer) -> list[int]:
-    """Return the tokens to force: those of a prefix edit, or those before the first edited step of the parent."""
+def _encode_output(text: str, loaded: LoadedModel[Any, Seq2Seq], name: str) -> list[int]:
+    """Return the ids of a given output; one that is too long, which would exhaust memory, is an error."""
+    limit = inference_limits([loaded.recipe]).max_target
+    ids = loaded.assets.target.encode(text) if len(text) <= CHARACTERS_PER_TOKEN * limit else []
+    if not 0 < len(ids) <= limit + 1:  # one is the end token
+        raise TooLargeError(f"{name}: the output has more than {limit:,} tokens; {loaded.name} takes no longer ones")
+    return ids
+
+
+def _prefix(request: TraceRequest, loaded: LoadedModel[Any, Seq2Seq]) -> list[int]:
+    """Return the tokens to force: those of the request, of a prefix edit, or before the parent's first edited step."""
+    if request.prefix:
+        return _check_prefix(request.prefix, loaded.assets.target)
     texts = [edit.text for edit in request.edits if edit.op == "prefix" and edit.text]
     if texts:
-        return target.encode(texts[-1])[:-1]
+        return _encode_output(texts[-1], loaded, "prefix")[:-1]
     steps = [edit.step for edit in request.edits if edit.step is not None and edit.op != "source"]
     if request.parent is None or not steps:
         return []
     ids = [token.id for token in request.parent.target.tokens[: min(steps)]]
     return [i for i in ids if i is not None]
+
+
+def _check_prefix(prefix: Sequence[int], target: Tokenizer) -> list[int]:
+    """Return token ids that an output may begin with; raise TraceError for others."""
+    for position, token in enumerate(prefix):
+        if not 0 <= token < len(target) or token in (PAD, START):
+            raise TraceError(f"prefix: {token} at position {position} is not the id of an output token")
+        if token == END and position < len(prefix) - 1:
+            raise TraceError(f"prefix: the end token at position {position} is followed by other tokens")
+    return list(prefix)
 
 
 def gold_by_token(gold: Gold | None, source_words: Sequence[int], target_words: Sequence[int]) -> Gold | None:

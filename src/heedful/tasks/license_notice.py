@@ -1,4 +1,4 @@
-"""The license of a model, shown when it is first used."""
+"""The license of a model and whom its data is from, shown when it is first used."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from heedful.tasks.base import LoadedModel
 
 
 def show_license_once(loaded: LoadedModel[Any, Any]) -> None:
-    """Print the license of a model to stderr the first time it is used on this machine."""
+    """Print license and attribution of a model to stderr the first time it is used on this machine."""
     license = loaded.card.get("license")
     if not license:
         return
     marker = cache_folder() / "licenses" / loaded.sha256()
     if marker.exists():
         return
-    print(f"{loaded.name}: {license}", file=sys.stderr)
+    print("; ".join(filter(None, [f"{loaded.name}: {license}", loaded.card.get("attribution")])), file=sys.stderr)
     with suppress(OSError):  # an unwritable cache shows the license again
         marker.parent.mkdir(parents=True, exist_ok=True)
         marker.touch()

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from heedful.data.asset_files import asset_file, read_json
+from heedful.data.asset_files import asset_file, has_checkpoint, read_json
 from heedful.errors import ModelError
-from heedful.training.checkpoint_store import has_checkpoint
 
 FORMAT = 2  # format 1 is read through config/migrate.py, models/migrate.py, data/asset_files.py and CARD_KEYS
 CARD, WEIGHTS = "model.json", "model.safetensors"
@@ -44,7 +43,7 @@ FIELDS: Mapping[str, Callable[[Any], bool]] = {  # whether a value can stand the
     "sha256": lambda value: value is None or _is_text(value),
     "files": _is_hashes,
     "self_test": lambda value: isinstance(value, dict),
-    **dict.fromkeys(("stopped_by", "about", "test_on", "license", "attribution"), _is_text),
+    **dict.fromkeys(("stopped_by", "about", "test_on", "limits", "license", "attribution"), _is_text),
 }
 
 

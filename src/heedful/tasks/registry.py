@@ -7,7 +7,7 @@ that a recipe is checked without importing torch. Users add tasks with `heedful.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heedful import registry
 
@@ -30,3 +30,9 @@ def get_task(name: str) -> Task:
     """Return the task with a name, built in or registered."""
     task: Task = registry.get("task", name)
     return task
+
+
+def task_of(loaded: Any) -> Task:
+    """Return the task of a loaded model: that of its recipe, or of a model from elsewhere its own."""
+    own: Task | None = getattr(loaded, "task", None)
+    return get_task(loaded.recipe.task.kind) if own is None else own

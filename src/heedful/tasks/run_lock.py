@@ -1,4 +1,4 @@
-"""The lock of a model folder that is being trained: one process at a time writes into it."""
+"""The lock of a folder that is being written, such as a model in training: one process at a time writes into it."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ UNSUPPORTED = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)  # some network file s
 
 
 @contextmanager
-def lock_folder(folder: Path) -> Iterator[bool]:
-    """Hold `folder/training.lock`, which contains the process id; a folder locked by another process is refused.
+def lock_folder(folder: Path, name: str = LOCK_FILE, doing: str = "trained") -> Iterator[bool]:
+    """Hold the lock file of a folder, which contains the process id; a folder locked by another process is refused.
 
     The operating system releases the lock when a process ends, however it ends: the file of a killed process does not
     block the next one. Yields True if there was such a file: the folder belongs to a run that was killed.
     """
-    path = folder / LOCK_FILE
-    descriptor, stale = _acquire(path)
+    path = folder / name
+    descriptor, stale = _acquire(path, doing)
     try:
         yield stale
     finally:
@@ -44,7 +44,7 @@ def lock_folder(folder: Path) -> Iterator[bool]:
         os.close(descriptor)
 
 
-def _acquire(path: Path) -> tuple[int, bool]:
+def _acquire(path: Path, doing: str) -> tuple[int, bool]:
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
         owner = os.read(descriptor, 20).decode(errors="replace").strip()
@@ -54,7 +54,7 @@ def _acquire(path: Path) -> tuple[int, bool]:
             if error.errno in HELD:
                 os.close(descriptor)
                 raise TrainingError(
-                    f"{path.parent} is being trained by another process ({owner or 'starting'});"
+                    f"{path.parent} is being {doing} by another process ({owner or 'starting'});"
                     " wait for it to end, or give another --out"
                 ) from None
             if error.errno not in UNSUPPORTED:
@@ -65,7 +65,7 @@ def _acquire(path: Path) -> tuple[int, bool]:
         os.close(descriptor)  # the process before us has just removed the file
     if owner and not owner.isdigit():
         os.close(descriptor)
-        raise TrainingError(f"{path}: not the lock of a training, and not overwritten; give another --out")
+        raise TrainingError(f"{path}: not a lock of heedful, and not overwritten; give another --out")
     os.lseek(descriptor, 0, os.SEEK_SET)
     os.truncate(descriptor, 0)
     os.write(descriptor, f"{os.getpid()}\n".encode())

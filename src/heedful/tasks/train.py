@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import shutil
 from collections.abc import Callable, Iterator
@@ -13,8 +14,9 @@ import torch
 from torch import nn
 
 from heedful.config import LoadedRecipe, Recipe, differences, load_recipe, recipe_toml
+from heedful.config.guided import ALIGN, GOLD
 from heedful.config.unused import unused_settings
-from heedful.data.asset_files import asset_file
+from heedful.data.asset_files import RESUME_DIR, asset_file, has_checkpoint
 from heedful.data.paths import has_prefix
 from heedful.errors import ModelError, TrainingError
 from heedful.section import Section
@@ -24,13 +26,14 @@ from heedful.tasks.model_folder import DRAFTS, RECIPE, save_model
 from heedful.tasks.registry import get_task
 from heedful.tasks.run_lock import LOCK_FILE, lock_folder
 from heedful.training import is_main_process
-from heedful.training.checkpoint_store import RESUME_DIR, START_OVER_HINT, has_checkpoint, remove_checkpoints
+from heedful.training.checkpoint_store import START_OVER_HINT, remove_checkpoints
 from heedful.training.loop import train
 from heedful.training.metrics_log import METRICS_FILE
 from heedful.training.types import Callbacks
 
 RUN_FILES = (RECIPE, METRICS_FILE, "tensorboard", RESUME_DIR)  # written before there is a model
 S = TypeVar("S", bound=Section)
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a write, whose error names no file
 NO_PARAMETERS = "the model has no parameters to train"
 RESUMABLE = "training."  # a run may be resumed with other settings of this section; the checkpoint checks which
 
@@ -68,6 +71,7 @@ def _train(task: Task, recipe: Recipe, base: Path, out: Path, callbacks: Callbac
         save_model(out, recipe, setup.assets, model, metrics, NO_PARAMETERS)
         callbacks.log(NO_PARAMETERS)
         return
+    callbacks.on_built(recipe, setup.assets, model)
     outcome = train(setup.task, model, recipe.training, out, callbacks)
     if is_main_process():
         save_model(out, recipe, setup.assets, model, outcome.best.metrics, outcome.reason)
@@ -99,7 +103,7 @@ def _removed_on_failure(out: Path, task: Task, recipe: Recipe) -> Iterator[None]
         _check_overwrites(out, task, recipe, killed)
         try:
             yield
-        except BaseException:
+        except BaseException as error:
             if not has_checkpoint(out):
                 for path in {out / name for name in (*RUN_FILES, *all_files(task))} - existing:
                     shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
@@ -107,6 +111,8 @@ def _removed_on_failure(out: Path, task: Task, recipe: Recipe) -> Iterator[None]
                     (out / LOCK_FILE).unlink(missing_ok=True)
                     with suppress(OSError):  # another program wrote into it
                         out.rmdir()
+            if isinstance(error, OSError) and error.errno in DISK_FULL and error.filename is None:
+                raise TrainingError(f"{out}: cannot be written: {error.strerror}") from None
             raise
 
 
@@ -169,7 +175,11 @@ def absolute_paths(loaded_recipe: LoadedRecipe) -> Recipe:
     data_paths["ratings"] = _replace_paths(data.ratings, absolute, "titles")
     data_paths["images"] = _replace_paths(data.images, absolute, "folder", "captions", "weights")
     data_paths["vectors"] = absolute(data.vectors)
+    guided = training.guided
+    if guided is not None and guided.links not in ("", GOLD, ALIGN):
+        guided = guided.model_copy(update={"links": absolute(guided.links)})
     model_paths: dict[str, Any] = {
+        "guided": guided,
         "init_from": absolute_model(training.init_from),
         "teachers": tuple(map(absolute_model, training.teachers)),
     }

@@ -23,15 +23,14 @@ from torch import Tensor, nn
 
 from heedful.atomic_write import atomic_write
 from heedful.config import TrainingConfig
+from heedful.data.asset_files import CHECKPOINT, RESUME_DIR
 from heedful.errors import TrainingError
 from heedful.training.types import LogLine
 
 FORMAT = 2
-RESUME_DIR = "resume"
 FIXED_SETTINGS = ("seed", "batch_tokens", "optimizer")  # the data order and the optimizer state depend on them
 START_OVER_HINT = "give another --out, or remove that folder to start over"
 DIGEST_SIZE = hashlib.sha256().digest_size
-CHECKPOINT = "step"
 
 WeightKind = Literal["best", "snapshot"]
 
@@ -72,11 +71,6 @@ def _file_name(kind: str, step: int) -> str:
 def remove_checkpoints(out: Path) -> None:
     """Remove `out/resume`; the caller does so once the trained model is saved."""
     shutil.rmtree(out / RESUME_DIR, ignore_errors=True)
-
-
-def has_checkpoint(out: Path) -> bool:
-    """Return True if `out/resume` holds a checkpoint."""
-    return any((out / RESUME_DIR).glob(f"{CHECKPOINT}-*.pt"))
 
 
 class CheckpointStore:

@@ -26,8 +26,14 @@ class SignalHandler:
                 self._previous_handlers[signum] = signal.signal(signum, self._handle)
         return self
 
-    def _handle(self, signum: int, _frame: FrameType | None) -> None:
+    def _handle(self, signum: int, frame: FrameType | None) -> None:
         if self.stop_requested and self.interrupt_on_second and signum == signal.SIGINT:
+            previous = self._previous_handlers.get(signal.SIGINT)
+            if callable(
+                previous
+            ):  # raises KeyboardInterrupt; that of the program does so once, and then lets it clean up
+                previous(signum, frame)
+                return
             raise KeyboardInterrupt
         self.stop_requested = True
 

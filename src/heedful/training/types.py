@@ -95,6 +95,7 @@ class Callbacks(NamedTuple):
     on_validation: Callable[[Report], None] = noop
     log: LogLine = noop  # one line of text
     on_busy: Callable[[str, int], AbstractContextManager[Advance]] = noop_progress  # description, total
+    on_built: Callable[[Any, Any, Any], None] = noop  # recipe, assets and model, before the first step
 
 
 NO_CALLBACKS = Callbacks()

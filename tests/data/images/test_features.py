@@ -65,6 +65,21 @@ def test_an_interrupted_extraction_continues(tmp_path: Path) -> None:
     assert Counting.n_images == CHUNK_SIZE + 3
 
 
+def test_two_processes_may_extract_the_same_images(tmp_path: Path) -> None:
+    """Each opened the cache before the other wrote to it; a third finds the work of both, and computes nothing."""
+    images = image_files(tmp_path, 6)
+    first, second = CachedFeatures(Counting(), tmp_path), CachedFeatures(Counting(), tmp_path)
+    first.extract(images[:4])
+    second.extract(images[2:])
+    third = CachedFeatures(Counting(), tmp_path)
+    third.extract(images)
+    assert Counting.n_images == 8
+    expected = extract_features(Patches(), [image.open() for image in images]).half().float()
+    assert torch.equal(third.load(images), expected)
+    assert torch.equal(first.load(images[:4]), expected[:4])
+    assert torch.equal(second.load(images[2:]), expected[2:])
+
+
 def test_a_damaged_chunk_is_computed_again(tmp_path: Path) -> None:
     images = image_files(tmp_path, 3)
     CachedFeatures(Counting(), tmp_path).extract(images)

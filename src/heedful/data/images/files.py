@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.data.worlds.scenes import draw_scene
-from heedful.errors import ArgumentError, DataError
+from heedful.errors import ArgumentError, DataError, TooLargeError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -62,12 +62,13 @@ class ImageBytes:
 
     name: str
     data: bytes
+    max_pixels: int = MAX_PIXELS
 
     def content_hash(self) -> str:
         return hashlib.sha256(self.data).hexdigest()
 
     def open(self) -> Image:
-        return load_image(io.BytesIO(self.data), self.name)
+        return load_image(io.BytesIO(self.data), self.name, self.max_pixels)
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ def _image_of_array(array: npt.NDArray[np.generic], name: str) -> Image:
     return Image.fromarray(np.round(values * (255 / maximum)).astype(np.uint8))
 
 
-def load_image(source: Path | BinaryIO, name: str = "") -> Image:
+def load_image(source: Path | BinaryIO, name: str = "", max_pixels: int = MAX_PIXELS) -> Image:
     """Return an upright RGB image; the first frame of an animation.
 
     Its size is checked in the header, before it is decoded. No state of Pillow is changed: other code of the process
@@ -158,13 +159,13 @@ def load_image(source: Path | BinaryIO, name: str = "") -> Image:
         _check_file(source)
     try:
         with Image.open(source, formats=IMAGE_FORMATS) as image:
-            _check_size(image.size, name)
+            _check_size(image.size, name, max_pixels)
             image.seek(0)
             return _to_rgb(_turn_upright(image, name), name)
     except DataError:
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):  # a warning, if warnings are errors
-        raise DataError(f"{name}: too many pixels (at most {MAX_PIXELS:,}); resize the image") from None
+        raise TooLargeError(f"{name}: too many pixels (at most {max_pixels:,}); resize the image") from None
     except UnidentifiedImageError:
         formats = ", ".join(IMAGE_FORMATS)
         raise DataError(f"{name}: not an image in a known format ({formats})") from None
@@ -196,11 +197,11 @@ def _check_file(path: Path) -> None:
         raise DataError(f"{path}: {status.st_size:,} bytes are too many for an image (at most {MAX_IMAGE_BYTES:,})")
 
 
-def _check_size(size: tuple[int, int], name: str) -> None:
+def _check_size(size: tuple[int, int], name: str, max_pixels: int = MAX_PIXELS) -> None:
     width, height = size
-    if width * height > MAX_PIXELS:
-        raise DataError(
-            f"{name}: {width:,} x {height:,} pixels are too many (at most {MAX_PIXELS:,}); resize the image"
+    if width * height > max_pixels:
+        raise TooLargeError(
+            f"{name}: {width:,} x {height:,} pixels are too many (at most {max_pixels:,}); resize the image"
         )
     if width < 1 or height < 1:
         raise DataError(f"{name}: the image is empty ({width} x {height} pixels)")

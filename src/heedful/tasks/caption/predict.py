@@ -109,8 +109,8 @@ def caption_records(
             }
             for h in hypotheses
         ]
-        judgement = {"confidence": hypotheses[0].confidence, "unlike_training": unlike}
-        records.append({"image": name, "outputs": outputs, **judgement})
+        reliability = {"confidence": hypotheses[0].confidence, "unlike_training": unlike}
+        records.append({"image": name, "outputs": outputs, **reliability})
         if unlike and notes is not None:
             notes.add(name, "this image is unlike the training data")
     return records

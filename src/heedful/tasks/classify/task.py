@@ -29,6 +29,7 @@ from heedful.tasks.classify.replay import ClassifierReplay
 from heedful.tasks.classify.self_test import SELF_TEST
 from heedful.tasks.classify.trace import trace_text
 from heedful.tasks.classify.training import ClassificationTraining, corpus_teacher_probs, filter_known_labels
+from heedful.tasks.guided import open_guided_pairs
 from heedful.tasks.splits import describe_splits, has_test_pairs, open_splits
 from heedful.trace.schema import Trace
 from heedful.training.types import Callbacks
@@ -59,6 +60,8 @@ class ClassificationTask:
     ) -> TrainingSetup:
         splits = open_splits(recipe, base)
         tables = describe_splits(splits)
+        if recipe.training.guided is not None:
+            splits["train"] = open_guided_pairs(recipe, base, splits["train"], callbacks.log)
         is_new = assets is None
         assets = assets or ClassifierAssets.train(splits["train"], recipe)
         valid, unknown_labels = filter_known_labels(splits["valid"], assets.labels, recipe.data.on_error == "skip")

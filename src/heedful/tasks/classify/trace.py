@@ -53,5 +53,5 @@ def trace_text(loaded: LoadedClassifier, request: TraceRequest) -> Trace:
     ).with_id()
     validate_edits(trace)
     wanted = request.wants_counterfactuals(trace.source, trace.target)
-    counterfactuals = classifier_counterfactuals(model, pad([ids]), names) if wanted else []
+    counterfactuals = classifier_counterfactuals(model, pad([ids]), names, request.stop) if wanted else []
     return trace.model_copy(update={"checks": check(trace), "counterfactuals": counterfactuals})

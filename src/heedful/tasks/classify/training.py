@@ -11,10 +11,12 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
+from heedful.attention import NO_HOOKS, Detail, Hooks
 from heedful.config import Recipe
 from heedful.data.batch import BucketBatches
 from heedful.data.bpe_dropout import SegmentationSampler
 from heedful.data.corpus import Corpus, filter_by_length, open_corpus
+from heedful.data.guides import ExampleWords, LinkRows
 from heedful.data.labels import LabelBatch, Labels, collate_labels, normalize_label
 from heedful.data.pairs import PairFiles, TextPair
 from heedful.errors import DataError
@@ -26,6 +28,7 @@ from heedful.tasks.classify.assets import ClassifierAssets, LoadedClassifier
 from heedful.tasks.classify.distill import teacher_probs
 from heedful.tasks.classify.score import label_probabilities
 from heedful.tasks.generation import validation_metrics
+from heedful.tasks.guided import GuideMaker, guided_loss, guided_sites
 from heedful.tasks.splits import Split
 from heedful.training import Loss, Sample, Validation
 
@@ -40,7 +43,7 @@ def filter_known_labels(pairs: Split, labels: Labels, skip: bool) -> tuple[list[
     """
     known: list[TextPair] = []
     unknown: dict[str, int] = {}
-    numbered = pairs.numbered_pairs() if isinstance(pairs, PairFiles) else enumerate(pairs, 1)
+    numbered = (row[:2] for row in pairs.numbered_pairs()) if isinstance(pairs, PairFiles) else enumerate(pairs, 1)
     where = str(pairs) if isinstance(pairs, PairFiles) else "the validation data"
     for line, pair in numbered:
         if pair.target in labels:
@@ -74,6 +77,11 @@ class ClassificationTraining:
         self.valid = list(islice(splits["valid"], training.validate_pairs or None))
         self.valid_ids = assets.source.encode_all([pair.source for pair in self.valid])
         self.class_weights = assets.labels.class_weights(training.class_weights)
+        self.guides: GuideMaker | None = None
+        if training.guided is not None:
+            kept, _ = filter_by_length(splits["train"], assets.source, assets.labels, recipe.data)
+            links = LinkRows(pair.links for pair in kept)
+            self.guides = GuideMaker(training.guided, links, self.buckets, training)
         dropout = recipe.tokenizer.bpe_dropout
         self.bpe_dropout = SegmentationSampler(assets.source, dropout, training.seed) if dropout else None
 
@@ -87,6 +95,9 @@ class ClassificationTraining:
                 rng = Random(f"{self.recipe.training.seed} {epoch} {number}")
                 examples = [e._replace(source=self.bpe_dropout.resample(e.source, rng)) for e in examples]
             batch = collate_labels(examples)
+            if self.guides is not None:
+                words = (ExampleWords(self.assets.source.word_ids(example.source), [0]) for example in examples)
+                batch = batch._replace(guide=self.guides.make(rows, words, epoch, number))
             yield batch if self.teacher_probs is None else batch._replace(teacher_probs=self.teacher_probs[list(rows)])
 
     def steps_per_epoch(self, world_size: int = 1) -> int:
@@ -100,19 +111,27 @@ class ClassificationTraining:
     def loss(self, model: Classifier, batch: LabelBatch) -> Loss:
         """Return the summed cross-entropy of the labels.
 
-        In training, class weights, label smoothing, R-Drop, teachers and the auxiliary language model apply.
+        In training, class weights, label smoothing, R-Drop, teachers, guided attention and the auxiliary language model
+        apply.
         """
         assert batch.labels is not None
-        training, output = self.recipe.training, model(batch)
-        logits = output.logits
+        training, guide = self.recipe.training, batch.guide if model.training else None
+        sites = frozenset[str]() if guide is None else guided_sites(model, not_none(training.guided), "pool")
+        hooks = Hooks(Detail.WEIGHTS, sites) if sites else NO_HOOKS
+        output = model(batch, hooks)
+        logits, attentions = output.logits, [output.attentions]
         weights = self.class_weights.to(logits) if model.training and self.class_weights is not None else None
         smoothing = training.label_smoothing if model.training else 0.0
         if model.training and training.rdrop:
-            second = model(batch).logits
-            total, _ = rdrop_loss(logits, second, batch.labels, smoothing, training.rdrop, weights)
+            second = model(batch, hooks)
+            attentions.append(second.attentions)
+            total, _ = rdrop_loss(logits, second.logits, batch.labels, smoothing, training.rdrop, weights)
         else:
             targets = self._targets(batch, logits)
             total = F.cross_entropy(logits, targets, weights, reduction="sum", label_smoothing=smoothing)
+        if guide is not None:
+            guided = not_none(training.guided)
+            total = total + torch.stack([guided_loss(each, sites, guide, guided) for each in attentions]).mean()
         auxiliary = not_none(model.config.classifier).lm_auxiliary
         if model.training and auxiliary:
             lm_loss = model.lm_auxiliary(output.encoder_output.keys, model.source_keep(batch), batch.source.ids)

@@ -50,7 +50,7 @@ def trace_text(loaded: LoadedLanguageModel, request: TraceRequest) -> Trace:
     validate_edits(trace)
     wanted = request.wants_counterfactuals(trace.source, trace.target)
     text = loaded.assets.text.token_text
-    counterfactuals = language_model_counterfactuals(loaded.model, inputs.ids, text) if wanted else []
+    counterfactuals = language_model_counterfactuals(loaded.model, inputs.ids, text, request.stop) if wanted else []
     return trace.with_id().model_copy(update={"checks": check(trace), "counterfactuals": counterfactuals})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heedful.arguments import as_list, is_several, python_errors
@@ -64,6 +64,18 @@ class Recommender(Model):
         if several:
             return [super(Recommender, self).trace(history[None], **options) for history in histories]
         return super().trace(histories[0][None], **options)  # two axes: one input, not several
+
+    def find_history(self, inputs: Any) -> Ints:
+        """Return the item numbers of `{"user": ID}` or `{"items": [...]}`."""
+        if not isinstance(inputs, Mapping) or not set(inputs) <= {"user", "items"}:
+            raise ArgumentError('inputs: expected {"user": ID} or {"items": [...]}')
+        several, histories = self._histories(inputs.get("user"), inputs.get("items"))
+        if several:
+            raise ArgumentError("inputs: expected one user or one history")
+        return histories[0]
+
+    def _trace_input(self, inputs: Any) -> Any:
+        return self.find_history(inputs)[None]
 
     def _trace_one(self, item: Any, request: TraceRequest, decoding: DecodingOptions) -> Trace:
         return trace_recommendation(self.loaded, request, item[0])

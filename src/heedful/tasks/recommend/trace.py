@@ -12,7 +12,7 @@ import torch
 from heedful.attention import Detail, Hooks
 from heedful.data.catalog import Catalog
 from heedful.data.histories import Ints
-from heedful.errors import TraceError
+from heedful.errors import TooLargeError, TraceError
 from heedful.models import Popularity, Recommender, RecommenderOutput
 from heedful.tasks.base import TraceRequest
 from heedful.tasks.recommend.assets import LoadedRecommender
@@ -27,6 +27,7 @@ from heedful.trace.terms import pack_score_terms
 USER, ITEMS = "user:", "items:"
 TOP = 10
 N_LEFT_OUT = 50  # items of a history with the largest contributions, left out one by one
+MAX_TARGETS = 1_000  # recommended items in a trace
 EFFECT, LEAVE_ONE_OUT = "effect", "leave-one-out"
 SOURCE = "source"
 
@@ -39,7 +40,10 @@ def trace_recommendation(loaded: LoadedRecommender, request: TraceRequest, histo
     _check_request(request)
     history = parse_history(loaded, request.input) if history is None else history
     if request.target is not None:
-        items = [loaded.assets.find_item(title) for title in split_titles(request.target)]
+        titles = split_titles(request.target)
+        if len(titles) > MAX_TARGETS:
+            raise TooLargeError(f"--target: {len(titles):,} items; a trace has at most {MAX_TARGETS:,}")
+        items = [loaded.assets.find_item(title) for title in titles]
     elif request.parent is not None:
         items = [token.id for token in request.parent.target.tokens if token.id is not None]
     else:

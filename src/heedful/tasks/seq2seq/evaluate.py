@@ -122,7 +122,9 @@ def evaluate_pairs(
 ) -> Seq2SeqEvaluation:
     """Generate an output for every source and compare it with its reference."""
     sources, references = [p.source for p in pairs], [p.target for p in pairs]
-    likelihood = reference_perplexity(predictor, pairs)  # fast, so errors in the data are reported early
+    likelihood = reference_perplexity(
+        predictor, pairs, lambda: stop.check(0, decoding.max_length)
+    )  # fast, so errors in the data are reported early
     policy = predictor.limits.on_too_long
     outputs = [best[0] for best in generate_texts(predictor, sources, decoding, on_too_long=policy, stop=stop)]
     names = list(metrics) or list(DEFAULT_METRICS[predictor.task])
@@ -143,11 +145,12 @@ def evaluate_pairs(
 
 
 @torch.inference_mode()
-def reference_perplexity(predictor: Predictor, pairs: Sequence[TextPair]) -> Metric:
+def reference_perplexity(predictor: Predictor, pairs: Sequence[TextPair], before_batch: Callable[[], None]) -> Metric:
     """Return the perplexity of the references; the end token counts."""
     corpus = open_corpus(list(pairs), predictor.assets.source, predictor.assets.target, predictor.limits)
     total, count = 0.0, 0
     for first in range(0, len(corpus), ROWS):
+        before_batch()
         batch = collate([corpus[row] for row in range(first, min(first + ROWS, len(corpus)))])
         for hypothesis in force_decode(predictor.model, batch):
             total += hypothesis.logp

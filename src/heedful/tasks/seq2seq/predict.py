@@ -13,6 +13,7 @@ from heedful.data.token_statistics import is_unlike_training
 from heedful.data.tokenizer import END, PAD, UNK
 from heedful.decoding import NEVER, Hypothesis, StopCondition, search_all
 from heedful.errors import ModelError
+from heedful.inference.batch_invariant import BatchInvariantModel, widen
 from heedful.models import AutoregressiveModel
 from heedful.parallel import OnProgress, available_cpus, no_progress
 from heedful.tasks.generation import make_generator
@@ -143,24 +144,39 @@ def generate_records(
 ) -> list[dict[str, Any]]:
     """Return a record per line: its tokens, and for each output its tokens, scores and alignment."""
     lines = predictor.limit_length(lines, on_too_long, first_line)
-    site = predictor.model.alignment_site
-    hooks = Hooks(Detail.WEIGHTS, frozenset({site})) if site is not None else NO_HOOKS
     unlike = predictor.find_unlike(lines, notes, first_line)
+    return make_records(predictor, lines, unlike, options, on_progress, stop)
+
+
+def make_records(
+    predictor: Predictor,
+    lines: Sequence[str],
+    unlike: Sequence[bool | None],
+    options: DecodingOptions,
+    on_progress: OnProgress = no_progress,
+    stop: StopCondition = NEVER,
+    alignments: bool = True,
+) -> list[dict[str, Any]]:
+    """Return the records of lines within the length limit; without `alignments`, attention is not recorded."""
+    site = predictor.model.alignment_site if alignments else None
+    hooks = Hooks(Detail.WEIGHTS, frozenset({site})) if site is not None else NO_HOOKS
     results = predictor.search(lines, options, hooks, on_progress, stop)
     records = []
     for line, flag, hypotheses in zip(lines, unlike, results, strict=True):
         source = predictor.assets.source.tokens(predictor.assets.source.encode(line)) if line.strip() else []
-        outputs = [_output_record(predictor, line, hypothesis, options) for hypothesis in hypotheses]
+        outputs = [_output_record(predictor, line, hypothesis, options, site) for hypothesis in hypotheses]
         confidence = hypotheses[0].confidence if hypotheses else None
-        judgement = {"confidence": confidence, "unlike_training": flag}
-        records.append({"source": line, "tokens": source, "outputs": outputs, **judgement})
+        reliability = {"confidence": confidence, "unlike_training": flag}
+        records.append({"source": line, "tokens": source, "outputs": outputs, **reliability})
     return records
 
 
-def _output_record(predictor: Predictor, line: str, hypothesis: Hypothesis, options: DecodingOptions) -> dict[str, Any]:
-    site = predictor.model.alignment_site
+def _output_record(
+    predictor: Predictor, line: str, hypothesis: Hypothesis, options: DecodingOptions, site: str | None
+) -> dict[str, Any]:
+    replaced = options.replace_unknown
     record: dict[str, Any] = {
-        "text": hypothesis_text(hypothesis, line, predictor.assets, site, options.replace_unknown),
+        "text": hypothesis_text(hypothesis, line, predictor.assets, predictor.model.alignment_site, replaced),
         "tokens": predictor.assets.target.tokens(hypothesis.tokens),
         "logp": hypothesis.logp,
         "score": hypothesis.score,
@@ -189,7 +205,8 @@ def search_lines(
     ids = assets.source.encode_all(lines)
 
     def make_batch(rows: Sequence[int]) -> TextBatch:
-        return TextBatch(pad([ids[row] for row in rows]))
+        source = pad([ids[row] for row in rows])
+        return TextBatch(widen(source) if isinstance(model, BatchInvariantModel) else source)
 
     return search_all(model, make_batch, [len(row) for row in ids], options, hooks, on_progress, threads, stop)
 

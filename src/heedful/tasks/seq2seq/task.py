@@ -12,6 +12,7 @@ from heedful.models import Seq2Seq, build_seq2seq
 from heedful.tasks.base import EvaluationRequest, EvaluationResult, TraceRequest, TrainingSetup, Variant
 from heedful.tasks.generation import generation_baselines
 from heedful.tasks.generation_replay import GenerationReplay
+from heedful.tasks.guided import open_guided_pairs
 from heedful.tasks.init_from import copy_weights, load_initial_model, reuse_assets
 from heedful.tasks.seq2seq.api import TextGenerator
 from heedful.tasks.seq2seq.assets import SIDES, LoadedSeq2Seq, Seq2SeqAssets
@@ -46,6 +47,8 @@ class Seq2SeqTask:
     ) -> TrainingSetup:
         splits = open_splits(recipe, base)
         tables = describe_splits(splits)
+        if recipe.training.guided is not None:
+            splits["train"] = open_guided_pairs(recipe, base, splits["train"], callbacks.log)
         initial = load_initial_model(recipe, base) if assets is None else None
         if initial is not None:
             assets = reuse_assets(initial, recipe)

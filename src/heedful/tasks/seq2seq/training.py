@@ -10,14 +10,16 @@ import torch
 
 from heedful.attention import NO_HOOKS, Hooks
 from heedful.config import DecodingOptions, Recipe
-from heedful.data.batch import BucketBatches, TextBatch, collate
+from heedful.data.batch import BucketBatches, EncodedPair, TextBatch, collate
 from heedful.data.bpe_dropout import BpeDropout
-from heedful.data.corpus import Corpus, open_corpus
+from heedful.data.corpus import Corpus, filter_by_length, open_corpus
+from heedful.data.guides import ExampleWords, LinkRows
 from heedful.data.token_statistics import TokenStatistics
 from heedful.data.tokenizer import Tokenizer
 from heedful.decoding import Hypothesis
 from heedful.models import Seq2Seq
 from heedful.tasks.generation import VALIDATION_ROWS, GenerationTraining, validation_metrics
+from heedful.tasks.guided import GuideMaker
 from heedful.tasks.seq2seq.assets import Seq2SeqAssets
 from heedful.tasks.seq2seq.predict import search_lines
 from heedful.tasks.splits import Split
@@ -48,6 +50,11 @@ class Seq2SeqTraining(GenerationTraining):
         self.valid_corpus = open_corpus(valid, assets.source, assets.target, recipe.data)
         self.sources = [pair.source for pair in valid]
         self.references = assets.lowercase_like_target([pair.target for pair in valid])
+        self.guides: GuideMaker | None = None
+        if training.guided is not None:
+            kept, _ = filter_by_length(splits["train"], assets.source, assets.target, recipe.data)
+            links = LinkRows(pair.links for pair in kept)
+            self.guides = GuideMaker(training.guided, links, self.buckets, training)
         dropout = recipe.tokenizer.bpe_dropout
         self.bpe_dropout = BpeDropout(assets.source, assets.target, dropout, seed) if dropout else None
 
@@ -55,11 +62,19 @@ class Seq2SeqTraining(GenerationTraining):
         """Yield the batches of an epoch that belong to one process."""
         plan = self.buckets.epoch_plan(epoch)
         for number in range(start + rank, len(plan), world_size):
-            examples = [self.corpus[row] for row in plan.batch_rows(number)]
+            rows = plan.batch_rows(number)
+            examples = [self.corpus[row] for row in rows]
             if self.bpe_dropout is not None:
                 rng = Random(f"{self.recipe.training.seed} {epoch} {number}")
                 examples = [self.bpe_dropout.resample(example, rng) for example in examples]
-            yield collate(examples)
+            batch = collate(examples)
+            if self.guides is not None:
+                words = (self._words(example) for example in examples)
+                batch = batch._replace(guide=self.guides.make(rows, words, epoch, number))
+            yield batch
+
+    def _words(self, example: EncodedPair) -> ExampleWords:
+        return ExampleWords(self.assets.source.word_ids(example.source), self.assets.target.word_ids(example.target))
 
     def validation_batches(self) -> Iterator[TextBatch]:
         for first in range(0, len(self.valid_corpus), VALIDATION_ROWS):
