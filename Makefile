@@ -20,7 +20,7 @@ export HEEDFUL_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: help demo test test-slow lint studio unit coverage docs wheel bench format clean fuzz fuzz-guided audit sanitize
+.PHONY: help demo test test-slow lint studio unit coverage docs doctest messages wheel bench format clean fuzz fuzz-guided audit sanitize
 
 ## help: list the targets
 help:
@@ -52,25 +52,44 @@ $(DEMO)/model.json: recipes/world-phrases.toml | $(READY)
 # A photograph that matplotlib ships.
 PHOTO = $$($(BIN)/python -c "import matplotlib; print(matplotlib.get_data_path())")/sample_data/grace_hopper.jpg
 SENTENCE ?= The black cat sleeps on the old chair.
+QUESTION = My card was swallowed by the machine.
+FILMS = The Matrix; Inception
+PROSE = She sat down by the fire.
 
-## demo: translate a sentence and caption a photograph with the bundled models, and show the attention weights
+## demo: use each bundled model once, and show the attention weights
+# Two commands run at a time where the second one's output is not printed yet.
 demo: $(READY)
 	@mkdir -p $(OUTPUT)
 	@echo
 	@echo '1. Translate with the bundled English-French model'
 	@echo '$$ echo "$(SENTENCE)" | heedful translate'
-	@echo "$(SENTENCE)" | $(BIN)/heedful translate
+	@(echo "$(QUESTION)" | $(BIN)/heedful classify) > $(OUTPUT)/classify.txt 2>&1 & \
+	echo "$(SENTENCE)" | $(BIN)/heedful translate; wait
 	@echo
 	@echo '2. Record every attention weight of that translation, and draw them'
 	@echo '$$ heedful trace "$(SENTENCE)" --what-if -o trace.json && heedful show trace.json'
-	@$(BIN)/heedful trace "$(SENTENCE)" --what-if -o $(OUTPUT)/trace.json
+	@(echo "$(PROSE)" | $(BIN)/heedful read) > $(OUTPUT)/read.txt 2>&1 & \
+	$(BIN)/heedful trace "$(SENTENCE)" --what-if -o $(OUTPUT)/trace.json; status=$$?; wait; exit $$status
 	@$(BIN)/heedful show $(OUTPUT)/trace.json
-	@$(BIN)/heedful show $(OUTPUT)/trace.json -o $(OUTPUT)/alignment.png
-	@$(BIN)/heedful show $(OUTPUT)/trace.json -o $(OUTPUT)/walk.html || true
+	@$(BIN)/heedful show $(OUTPUT)/trace.json -o $(OUTPUT)/walk.html & \
+	$(BIN)/heedful show $(OUTPUT)/trace.json -o $(OUTPUT)/alignment.png; status=$$?; wait; exit $$status
 	@echo
 	@echo '3. Caption a photograph, with one attention map per word'
 	@echo '$$ heedful caption grace_hopper.jpg -o photo.png'
-	@$(BIN)/heedful caption "$(PHOTO)" -o $(OUTPUT)/photo.png
+	@$(BIN)/heedful recommend --items "$(FILMS)" --top 3 > $(OUTPUT)/films.txt 2>&1 & \
+	$(BIN)/heedful caption "$(PHOTO)" -o $(OUTPUT)/photo.png; status=$$?; wait; exit $$status
+	@echo
+	@echo '4. Classify a question to a bank'
+	@echo '$$ echo "$(QUESTION)" | heedful classify'
+	@cat $(OUTPUT)/classify.txt
+	@echo
+	@echo '5. Read a sentence word by word: how surprising is each word, and which words before it have the weight?'
+	@echo '$$ echo "$(PROSE)" | heedful read'
+	@cat $(OUTPUT)/read.txt
+	@echo
+	@echo '6. Recommend films to somebody who liked two, with the reasons'
+	@echo '$$ heedful recommend --items "$(FILMS)"'
+	@cat $(OUTPUT)/films.txt
 	@echo
 	@echo 'Files written:'
 	@echo '  $(OUTPUT)/alignment.png   the attention weights as an image'
@@ -82,6 +101,8 @@ demo: $(READY)
 	@echo '  heedful train recipes/world-phrases.toml --out $(DEMO)  train a translator in a minute or two'
 	@echo '  heedful measure -m $(DEMO)                              alignment error and faithfulness tests'
 	@echo '  heedful train data.csv --task classify --out model        train on your own files (docs/own-data.md)'
+	@echo
+	@echo 'To see all this live in the browser:  $(BIN)/heedful studio'
 
 ## test: everything that CI checks (at most 10 minutes on two cores)
 # pytest uses all cores; the other checks use one each, so two of them run at a time.
@@ -116,9 +137,27 @@ unit: $(READY) $(BROWSER) $(DEMO)/model.json
 coverage:
 	$(MAKE) unit PYTEST='--cov --cov-report=term --cov-fail-under=95'
 
-## docs: run the examples in the documentation
-docs: $(READY) $(DEMO)/model.json
+## doctest: run the examples in the documentation (a part of `make unit`)
+doctest: $(READY) $(DEMO)/model.json
 	$(BIN)/python -m pytest docs
+
+# Outputs of the lessons are kept by the code of a lesson, in a folder named by the content of the library: a change of
+# either runs the lesson again.
+SITE := build/site
+SPHINX = $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html
+LIBRARY = $(shell find src/heedful -type f -not -path '*/__pycache__/*' | LC_ALL=C sort | xargs cat | sha256sum | cut -c-16)
+
+## docs: build the site in build/site, in three languages, and open every page of it in Chromium
+docs: $(READY) $(PACKAGES) $(BROWSER)
+	HEEDFUL_DOCS_CACHE=$(LIBRARY) $(SPHINX) -d build/site-doctrees/en docs $(SITE)
+	for language in vi zh_CN; do HEEDFUL_DOCS_LANGUAGE=$$language HEEDFUL_DOCS_CACHE=$(LIBRARY) \
+	  $(SPHINX) -d build/site-doctrees/$$language docs $(SITE)/$$language || exit 1; done
+	HEEDFUL_REQUIRE_SITE=1 $(BIN)/python -m pytest tests/docs -m slow $(PYTEST)
+
+## messages: update the catalogs of translations from the English pages (docs/locale)
+messages: $(READY)
+	HEEDFUL_DOCS_MESSAGES=1 HEEDFUL_DOCS_EXECUTE=off $(BIN)/python -m sphinx -q -b gettext -d build/site-doctrees/messages docs build/gettext
+	cd docs && ../$(BIN)/sphinx-intl update -p ../build/gettext -d locale -l vi -l zh_CN --line-width=-1
 
 ## test-slow: long trainings, more interrupted runs
 test-slow: $(READY) $(DEMO)/model.json
