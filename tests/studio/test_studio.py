@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -11,6 +12,7 @@ import matplotlib
 import numpy as np
 import pytest
 
+from heedful.serve.studio import free_port
 from heedful.trace.schema import Trace
 from studio.conftest import Studio
 from viz.test_page import AXE
@@ -32,6 +34,19 @@ def test_without_the_token_nobody_is_let_in(studio_address: str) -> None:
             urlopen(address + path)
         assert refused.value.code == 401
         refused.value.close()
+
+
+def test_a_link_on_another_site_opens_an_exercise(studio: Studio) -> None:
+    link = f"{studio.address}/open#/lesson?model=en-fr&in={SENTENCE.replace(' ', '%20')}"
+    studio.page.route(
+        "https://lessons.example/",
+        lambda route: route.fulfill(body=f'<a href="{link}">Guess</a>', content_type="text/html"),
+    )
+    studio.page.goto("https://lessons.example/")
+    studio.page.click("a")
+    studio.page.wait_for_selector("#lesson-pair")
+    assert studio.page.input_value("#input") == SENTENCE
+    studio.elsewhere.remove("https://lessons.example/")
 
 
 def test_typing_shows_the_output_and_where_it_looked(studio: Studio) -> None:
@@ -245,3 +260,10 @@ def test_a_text_that_was_typed_is_there_after_a_reload(studio: Studio) -> None:
     studio.page.reload()
     studio.page.wait_for_selector("#output")
     assert studio.page.input_value("#input") == "The dog eats."
+
+
+def test_a_port_that_is_taken_is_not_taken_again() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert free_port(port) == 0
+    assert free_port(port) == port

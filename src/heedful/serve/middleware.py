@@ -25,7 +25,7 @@ from heedful.serve.problems import ProblemError, problem_response
 from heedful.serve.settings import LOOPBACK_NAMES, ServeSettings
 from heedful.serve.statistics import Statistics
 
-OPEN_PATHS = ("/health", "/ready")  # without a key, for load balancers
+OPEN_PATHS = ("/health", "/ready", "/open")  # without a key: for load balancers, and a link to the studio
 COOKIE = "heedful_session"
 MAX_BUCKETS = 10_000  # clients whose rate is remembered
 SECURITY_HEADERS = {

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import socket
 import sys
 import webbrowser
 
@@ -34,6 +37,10 @@ PAGE = """<!doctype html>
 </body>
 </html>
 """
+PORT = 8765  # of links to the studio in lessons; where it is taken, any free one
+RELAY = 'location.replace("/" + location.hash)'
+RELAY_PAGE = f'<!doctype html><html lang="en"><title>heedful studio</title><script>{RELAY}</script></html>'
+RELAY_HASH = base64.b64encode(hashlib.sha256(RELAY.encode()).digest()).decode()
 FILES = {
     "studio.js": "text/javascript",
     "studio.css": "text/css",
@@ -47,6 +54,16 @@ router = APIRouter(include_in_schema=False)
 async def page() -> Response:
     """Return the page."""
     return Response(PAGE, media_type="text/html", headers={"content-security-policy": POLICY})
+
+
+@router.get("/open")
+async def relay() -> Response:
+    """Lead from a link on a page of another site to the studio.
+
+    The browser sends the cookie of the session only with navigation that begins on a page of this server.
+    """
+    policy = f"default-src 'none'; script-src 'sha256-{RELAY_HASH}'; frame-ancestors 'none'; base-uri 'none'"
+    return Response(RELAY_PAGE, media_type="text/html", headers={"content-security-policy": policy})
 
 
 @router.get("/studio/{name}")
@@ -68,6 +85,15 @@ def create_studio(settings: ServeSettings) -> FastAPI:
     training_jobs.add_jobs(app)
     app.include_router(router)
     return app
+
+
+def free_port(preferred: int = PORT) -> int:
+    """Return the preferred port, or 0 (any free one) if something else listens there."""
+    try:
+        socket.create_server(("127.0.0.1", preferred)).close()
+    except OSError:
+        return 0
+    return preferred
 
 
 def open_studio(address: str, browser: bool = True) -> None:
