@@ -41,9 +41,9 @@ def cli_page() -> Iterator[str]:
     import click
     import typer
 
-    from heedful.cli.app import app as commands
+    from heedful.cli.app import build_app
 
-    root = typer.main.get_command(commands)
+    root = typer.main.get_command(build_app())
     yield "# Command line\n"
     yield "This page is generated from the commands themselves; `heedful COMMAND --help` says the same.\n"
     yield "(cli)=\n"

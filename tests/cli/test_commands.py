@@ -14,7 +14,7 @@ import typer
 
 import small_models
 from command_line import HEEDFUL, RECIPES, complaint, heedful, here, refused
-from heedful.cli.app import app
+from heedful.cli.app import build_app
 from heedful.cli.console import print_json
 from heedful.cli.generate import COMMANDS as GENERATE
 from heedful.cli.options import parse_decoding, warn_if_int8_is_slow
@@ -23,7 +23,7 @@ from heedful.tasks.registry import TASKS
 from heedful.trace.schema import Trace
 
 RECIPE = RECIPES / "world-phrases.toml"
-PROGRAM: Any = typer.main.get_command(app)
+PROGRAM: Any = typer.main.get_command(build_app())
 COMMANDS = {name: command for name, command in PROGRAM.commands.items() if not command.hidden}
 DECODING = {*GENERATE, "caption", "evaluate", "trace"}
 

@@ -54,7 +54,7 @@ def commands() -> dict[str, list[Parameter]]:
     """Every command with its parameters: names (none for an argument), whether it is a flag, and its value's name."""
     import typer.main
 
-    from heedful.cli.app import app
+    from heedful.cli.app import build_app
 
     found: dict[str, list[Parameter]] = {}
 
@@ -64,7 +64,7 @@ def commands() -> dict[str, list[Parameter]]:
         if name and not hasattr(command, "commands"):
             found[name] = [_describe(parameter) for parameter in command.params]
 
-    visit(typer.main.get_command(app), "")
+    visit(typer.main.get_command(build_app()), "")
     return found
 
 

@@ -26,6 +26,7 @@ def main() -> None:
     # OpenMP threads that wait must sleep, not spin: on a busy machine, spinning makes training several times slower
     # (docs/lab-notebook.md). The variable has to be set before torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for them reads every installed package
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # the program, not a caller with its own handler
         with suppress(ValueError):  # not the main thread
             signal.signal(signal.SIGINT, _InterruptOnce())
@@ -47,9 +48,9 @@ def _run() -> None:
     from heedful.errors import DecodingTimeoutError, HeedfulError, TrainingStopped
 
     try:
-        from heedful.cli.app import app
+        from heedful.cli.app import build_app
 
-        app()
+        build_app(sys.argv[1:])()
     except TrainingStopped as error:
         _exit(130, str(error))
     except DecodingTimeoutError as error:

@@ -18,7 +18,7 @@ def studio(
             metavar="N",
             min=0,
             max=65535,
-            help="Port to listen on; 0: a free one. [default: 8765, or a free one if it is taken]",
+            help="Port to listen on; 0: a free one (default: 8765, or a free one if it is taken).",
         ),
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the studio in the browser.")] = True,
