@@ -1,8 +1,9 @@
 """Add the statistics of its training data to a model folder that was trained without them, and hash them in its card.
 
-    python benchmarks/figures/input_statistics.py src/heedful/bundled/en-fr src/heedful/bundled/photos
+    python benchmarks/figures/input_statistics.py src/heedful/bundled/{en-fr,intents,photos}
 
-The data is that which the recipe names. Inputs that are unlike it are then noted by `heedful translate` and `caption`.
+The data is that which the recipe names. Inputs that are unlike it are then noted by `heedful translate`, `classify` and
+`caption`.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ import sys
 from pathlib import Path
 
 from heedful.data.corpus import open_corpus
+from heedful.data.token_statistics import source_statistics
 from heedful.parallel import no_progress
 from heedful.tasks.caption.data import open_items
 from heedful.tasks.caption.predict import open_features
 from heedful.tasks.caption.training import image_statistics
 from heedful.tasks.model_card import CARD, hash_file, read_card
 from heedful.tasks.model_folder import load_model
-from heedful.tasks.seq2seq.training import source_statistics
 from heedful.tasks.splits import open_splits
 
 
@@ -32,7 +33,8 @@ def add_statistics(folder: Path) -> None:
         statistics = image_statistics(items["train"], items["valid"], features)
     else:
         splits, assets = open_splits(loaded.recipe, Path()), loaded.assets
-        corpus = open_corpus(splits["train"], assets.source, assets.target, loaded.recipe.data)
+        target = assets.labels if loaded.recipe.task.kind == "classify" else assets.target
+        corpus = open_corpus(splits["train"], assets.source, target, loaded.recipe.data)
         statistics = source_statistics(corpus, splits["valid"], assets.source)
     if statistics is None:
         raise SystemExit(f"{folder}: too little data")

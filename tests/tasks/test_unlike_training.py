@@ -10,12 +10,15 @@ import pytest
 
 import small_models
 from command_line import heedful
+from heedful.api import load as heedful_load
 from heedful.data.images.image_statistics import FILE_NAME as IMAGE_FILE
 from heedful.data.images.image_statistics import ImageStatistics
 from heedful.data.token_statistics import FILE_NAME, TokenStatistics, is_unlike_training
 from heedful.data.tokenizer import END, UNK
 from heedful.errors import ModelError
-from heedful.tasks.generation_result import MAX_NOTES, UnlikeNotes
+from heedful.tasks.bundled import bundled_models
+from heedful.tasks.classify.predict import classify_lines
+from heedful.tasks.generation_result import MAX_NOTES, Generation, UnlikeNotes
 from heedful.tasks.model_folder import load_model
 from heedful.tasks.seq2seq.predict import generate_records, make_predictor
 
@@ -97,6 +100,36 @@ def test_a_folder_without_statistics_still_notes_unknown_words(tmp_path: Path) -
     assert [record["unlike_training"] for record in records] == [None, True, False]
     assert 0 < records[0]["confidence"] <= 1
     assert records[2]["confidence"] is None
+
+
+def test_classifiers_of_subwords_note_texts_of_another_language(tmp_path: Path) -> None:
+    loaded = load_model(bundled_models()["intents"])
+    lines = [
+        "My card was swallowed by the machine.",
+        "Die Karte wurde vom Automaten geschluckt.",
+        "xqzt vbnm qwrp zzkl",
+    ]
+    notes: list[str] = []
+    results = classify_lines(loaded, [*lines, *lines[1:] * 3], log=notes.append)
+    assert [result.unlike_training for result in results[:3] if result is not None] == [False, True, True]
+    assert notes[0].endswith('"): most of this text is unlike the training data; its label is a guess')
+    assert notes[0].startswith('line 2 ("Die Karte')
+    assert notes[-1] == "3 more lines are unlike the training data"
+    assert len(notes) == MAX_NOTES + 1
+    done = heedful("classify", "--json", stdin=f"{lines[0]}\n{lines[1]}\n", HEEDFUL_CACHE=str(tmp_path))
+    assert [json.loads(line)["unlike_training"] for line in done.stdout.splitlines()] == [False, True]
+    assert "line 2" in done.stderr
+
+
+def test_results_are_short_to_print() -> None:
+    classifier = heedful_load(task="classify")
+    assert len(repr(classifier.explain("I lost my card. " * 20))) < 200
+    recommender = heedful_load(task="recommend")
+    (first, *_) = recommender(items=["The Matrix"])
+    assert repr(first).startswith(f"<{first.title!r}: score ")
+    assert len(repr(first)) < 200
+    record = {"outputs": [{"text": "Oui."}], "confidence": 0.5, "unlike_training": False, "alignment": [[0.1] * 99]}
+    assert repr(Generation.from_record(record)) == "Generation('Oui.', confidence=0.5, unlike_training=False)"
 
 
 def test_the_bundled_translator_notes_another_language(tmp_path: Path) -> None:

@@ -28,18 +28,25 @@ def classify(
     from heedful.cli.progress import lines_progress
     from heedful.tasks.bundled import find_models
     from heedful.tasks.classify.predict import classify_lines
+    from heedful.tasks.generation_result import UnlikeNotes
     from heedful.tasks.license_notice import show_license_once
     from heedful.tasks.model_folder import load_model_for
 
     (folder,) = find_models([] if model is None else [model], "classify")
     loaded = load_model_for(folder, "classify")
     show_license_once(loaded)
-    inputs = InputLines(files or [])
+    inputs, notes = InputLines(files or []), UnlikeNotes()
     with lines_progress(count_lines(files or [])) as on_progress:
         for lines in inputs:
             first = inputs.count - len(lines) + 1
             results = classify_lines(
-                loaded, lines, weights=json, threads=threads, first_line=first, on_too_long=on_too_long.value
+                loaded,
+                lines,
+                weights=json,
+                threads=threads,
+                first_line=first,
+                on_too_long=on_too_long.value,
+                notes=notes,
             )
             for number, (line, result) in enumerate(zip(lines, results, strict=True), first):
                 if json:
@@ -49,4 +56,5 @@ def classify(
                     print("" if result is None else f"{result.label}\t{result.p:.4f}")
             sys.stdout.flush()
             on_progress(len(lines))
+    notes.finish()
     inputs.exit_if_failed()

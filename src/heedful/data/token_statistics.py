@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.data.asset_files import asset_file, read_json
-from heedful.data.tokenizer import END, UNK
+from heedful.data.corpus import Corpus
+from heedful.data.pairs import TextPair
+from heedful.data.tokenizer import END, UNK, Tokenizer
 from heedful.errors import ModelError
 
 FILE_NAME = "source.statistics.json"
@@ -26,6 +29,7 @@ UNITS_PER_BIT = 100  # the file has whole numbers
 MAX_BITS = 100.0
 MAX_UNKNOWN = 1 / 3  # fraction of unknown words that says nothing
 MIN_LINES = 10  # of validation data; fewer give no threshold
+MAX_ROWS = 100_000  # training lines that are counted at most; of validation lines a tenth of it
 
 
 class TokenStatistics(NamedTuple):
@@ -95,6 +99,14 @@ class TokenStatistics(NamedTuple):
         if type(threshold) not in (int, float) or not 0 < threshold <= MAX_BITS:  # false for NaN
             raise ValueError("impossible threshold")
         return cls(np.array(units, dtype=np.float64) / UNITS_PER_BIT, float(threshold))
+
+
+def source_statistics(corpus: Corpus, valid: Iterable[TextPair], source: Tokenizer) -> TokenStatistics | None:
+    """Return the statistics of the source side of a corpus, with a threshold by validation lines."""
+    step = -(-len(corpus) // MAX_ROWS)
+    rows = (corpus[row].source for row in range(0, len(corpus), step))
+    lines = [pair.source for pair in islice(valid, MAX_ROWS // 10)]
+    return TokenStatistics.fit(rows, lines, source.encode_all(lines), len(source))
 
 
 def is_unlike_training(line: str, ids: Sequence[int], statistics: TokenStatistics | None) -> bool | None:

@@ -17,6 +17,9 @@ class Generation(NamedTuple):
     unlike_training: bool | None  # None if the model folder has no statistics of its training data
     record: dict[str, Any]
 
+    def __repr__(self) -> str:
+        return f"Generation({self.text!r}, confidence={self.confidence!r}, unlike_training={self.unlike_training})"
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything for JSON."""
         return dict(self.record)
@@ -34,11 +37,11 @@ class UnlikeNotes:
     def __init__(self, unit: str = "lines", log: Log = warn) -> None:
         self.unit, self.log, self.count = unit, log, 0
 
-    def add(self, place: str, reason: str) -> None:
+    def add(self, place: str, reason: str, consequence: str = "the output may be meaningless") -> None:
         """Note one input."""
         self.count += 1
         if self.count <= MAX_NOTES:
-            self.log(f"{place}: {reason}; the output may be meaningless")
+            self.log(f"{place}: {reason}; {consequence}")
 
     def finish(self) -> None:
         """Report the number of inputs that were not named, and start again."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from heedful.config import Recipe
 from heedful.data.asset_files import asset_file
 from heedful.data.labels import Labels
+from heedful.data.token_statistics import TokenStatistics
 from heedful.data.tokenizer import SPECIALS, Tokenizer
 from heedful.errors import DataError
 from heedful.models import Classifier
@@ -19,20 +20,25 @@ TOKENIZER, LABELS = "source.tokenizer.json", "labels.json"
 
 
 class ClassifierAssets(NamedTuple):
-    """The tokenizer of the texts, and the labels."""
+    """The tokenizer of the texts, the labels, and statistics of the texts, which old folders lack."""
 
     source: Tokenizer
     labels: Labels
+    statistics: TokenStatistics | None = None
 
     def save(self, folder: Path) -> None:
-        """Write both files."""
+        """Write a file each."""
         self.source.save(folder / TOKENIZER)
         self.labels.save(folder / LABELS)
+        if self.statistics is not None:
+            self.statistics.save(folder)
 
     @classmethod
     def load(cls, folder: Path) -> ClassifierAssets:
         """Read what `save` wrote."""
-        return cls(Tokenizer.load(asset_file(folder, TOKENIZER)), Labels.load(asset_file(folder, LABELS)))
+        tokenizer = Tokenizer.load(asset_file(folder, TOKENIZER))
+        labels = Labels.load(asset_file(folder, LABELS))
+        return cls(tokenizer, labels, TokenStatistics.load(folder, len(tokenizer)))
 
     @classmethod
     def train(cls, pairs: Split, recipe: Recipe) -> ClassifierAssets:

@@ -10,6 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from heedful.attention import NO_HOOKS, Detail, Hooks
+from heedful.data.guides import parse_rationale
 from heedful.data.labels import normalize_label
 from heedful.data.lines import read_lines
 from heedful.data.pairs import TextPair
@@ -114,10 +115,10 @@ class ClassificationAdapter:
         """Read one line per text: the numbers of the decisive words, as `heedful world moods` writes them."""
         gold = []
         for number, line in enumerate(read_lines(path), 1):
-            cells = line.split()
-            if not all(cell.isdecimal() and int(cell) >= base for cell in cells):
-                raise DataError(f"{path}, line {number}: expected word numbers from {base}: {line[:60]!r}")
-            links = frozenset((int(cell) - base, 0) for cell in cells)
+            try:
+                links = frozenset(parse_rationale(line, base))
+            except DataError as error:
+                raise DataError(f"{path}, line {number}: {error}") from None
             gold.append(Links(links, links))
         return gold
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from heedful.config import DecodingOptions, ModelConfig, Recipe
 from heedful.data.corpus import filter_by_length
+from heedful.data.token_statistics import FILE_NAME as STATISTICS
+from heedful.data.token_statistics import source_statistics
 from heedful.models import Classifier, build_classifier
 from heedful.optional import not_none
 from heedful.tasks.base import (
@@ -41,6 +43,7 @@ class ClassificationTask:
     """Text classification."""
 
     files = (TOKENIZER, LABELS)
+    optional_files = (STATISTICS,)
     adapter = ADAPTER
     self_test = SELF_TEST
     replay_class = ClassifierReplay
@@ -67,6 +70,8 @@ class ClassificationTask:
         valid, unknown_labels = filter_known_labels(splits["valid"], assets.labels, recipe.data.on_error == "skip")
         splits["valid"], excluded = filter_by_length(valid, assets.source, assets.labels, recipe.data)
         training = ClassificationTraining(recipe, splits, assets)
+        if assets.statistics is None:
+            assets = assets._replace(statistics=source_statistics(training.corpus, splits["valid"], assets.source))
         notes = [
             *tables,
             str(training.corpus.counts),

@@ -29,6 +29,9 @@ class Reason(NamedTuple):
     weight: float
     effect: float
 
+    def __repr__(self) -> str:
+        return f"<{self.title!r}: weight {self.weight:.3f}, effect {self.effect:+.3f}>"
+
 
 class Recommendation(NamedTuple):
     """A recommended item, its score, and the items of the history that raised it most."""
@@ -38,6 +41,10 @@ class Recommendation(NamedTuple):
     title: str
     score: float
     reasons: Sequence[Reason]
+
+    def __repr__(self) -> str:
+        because = ", ".join(f"{reason.title!r} {reason.effect:+.3f}" for reason in self.reasons)
+        return f"<{self.title!r}: score {self.score:.3f}{f', because of {because}' if because else ''}>"
 
 
 def find_history(loaded: LoadedRecommender, user: str | None, titles: Sequence[str] = ()) -> Ints:

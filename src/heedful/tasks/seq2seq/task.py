@@ -8,6 +8,7 @@ from pathlib import Path
 from heedful.config import DecodingOptions, ModelConfig, Recipe
 from heedful.data.corpus import filter_by_length
 from heedful.data.token_statistics import FILE_NAME as STATISTICS
+from heedful.data.token_statistics import source_statistics
 from heedful.models import Seq2Seq, build_seq2seq
 from heedful.tasks.base import EvaluationRequest, EvaluationResult, TraceRequest, TrainingSetup, Variant
 from heedful.tasks.generation import generation_baselines
@@ -20,7 +21,7 @@ from heedful.tasks.seq2seq.evaluate import evaluate_models
 from heedful.tasks.seq2seq.measure import ADAPTER
 from heedful.tasks.seq2seq.self_test import SELF_TEST
 from heedful.tasks.seq2seq.trace import trace_line
-from heedful.tasks.seq2seq.training import Seq2SeqTraining, source_statistics
+from heedful.tasks.seq2seq.training import Seq2SeqTraining
 from heedful.tasks.splits import describe_splits, has_test_pairs, open_splits
 from heedful.trace.schema import Trace
 from heedful.training.types import Callbacks

@@ -14,8 +14,6 @@ from heedful.data.batch import BucketBatches, EncodedPair, TextBatch, collate
 from heedful.data.bpe_dropout import BpeDropout
 from heedful.data.corpus import Corpus, filter_by_length, open_corpus
 from heedful.data.guides import ExampleWords, LinkRows
-from heedful.data.token_statistics import TokenStatistics
-from heedful.data.tokenizer import Tokenizer
 from heedful.decoding import Hypothesis
 from heedful.models import Seq2Seq
 from heedful.tasks.generation import VALIDATION_ROWS, GenerationTraining, validation_metrics
@@ -23,16 +21,6 @@ from heedful.tasks.guided import GuideMaker
 from heedful.tasks.seq2seq.assets import Seq2SeqAssets
 from heedful.tasks.seq2seq.predict import search_lines
 from heedful.tasks.splits import Split
-
-STATISTICS_ROWS = 100_000  # training lines that are counted at most; of validation lines a tenth of it
-
-
-def source_statistics(corpus: Corpus, valid: Split, source: Tokenizer) -> TokenStatistics | None:
-    """Return the statistics of the source side of a corpus, with a threshold by validation lines."""
-    step = -(-len(corpus) // STATISTICS_ROWS)
-    rows = (corpus[row].source for row in range(0, len(corpus), step))
-    lines = [pair.source for pair in islice(valid, STATISTICS_ROWS // 10)]
-    return TokenStatistics.fit(rows, lines, source.encode_all(lines), len(source))
 
 
 class Seq2SeqTraining(GenerationTraining):
