@@ -35,13 +35,13 @@ def length_penalty(length: int, exponent: float) -> float:
 class BeamStep(NamedTuple):
     """One step: for each unfinished sentence the `beam` best tokens, and the hypotheses that they continue.
 
-    `index` counts the sentences that are unfinished at this step.
+    `index` counts the sentences that are unfinished at this step. Lists, because single numbers are read from them.
     """
 
     index_of: Mapping[int, int]  # sentence -> its index in this step
-    tokens: Tensor  # (index, beam)
-    parents: Tensor  # (index, beam): position of the continued hypothesis in the beam of the step before
-    logp: Tensor  # (index, beam): log-probability of the token alone
+    tokens: list[list[int]]  # (index, beam)
+    parents: list[list[int]]  # (index, beam): position of the continued hypothesis in the beam of the step before
+    logp: list[list[float]]  # (index, beam): log-probability of the token alone
     weights: Mapping[str, Tensor]  # (index, beam, head, key): attention weights of the parents
 
 
@@ -91,7 +91,7 @@ def run_beam_search(
     state = state.expand_to_beam(size)
     total_logp = torch.full((batch.size, size), IMPOSSIBLE, device=device)
     total_logp[:, 0] = 0.0  # the rows of a beam are equal at first, so all but one are excluded
-    coverage = torch.zeros(batch.size, size, batch.source.keep.shape[1], device=device)
+    coverage = torch.zeros(batch.size, size, batch.source.keep.shape[1], device=device) if coverage_site else None
     last = torch.full((batch.size * size,), model.start_token, device=device)
     for t in range(options.max_length):
         stop.check(t, options.max_length)
@@ -100,22 +100,29 @@ def run_beam_search(
         shape = (len(sentences), size)
         candidates = Candidates(best.tokens.view(*shape, -1), best.logp.view(*shape, -1))
         weights = {site: w.view(*shape, *w.shape[1:]) for site, w in step_weights(best.attentions).items()}
-        if coverage_site is not None:
+        if coverage is not None and coverage_site is not None:
             coverage = coverage + weights[coverage_site].mean(dim=2)
-        total_logp, step = _choose_best(total_logp, candidates, sentences.tolist(), weights)
-        _add_finished(search, step, total_logp, coverage)
+        total_logp, tokens, parents, logp = _choose_best(total_logp, candidates)
+        index_of = {sentence: index for index, sentence in enumerate(sentences.tolist())}
+        step = BeamStep(index_of, tokens.tolist(), parents.tolist(), logp.tolist(), weights)
+        _add_finished(search, step, total_logp.tolist(), coverage)
         if stop.listens and 0 in step.index_of:
             stop.report(lambda: certain_tokens(search, 0))
-        total_logp = total_logp.masked_fill(step.tokens == END, IMPOSSIBLE)
-        coverage = coverage.gather(1, step.parents[..., None].expand(-1, -1, coverage.shape[-1]))
+        total_logp = total_logp.masked_fill(tokens == END, IMPOSSIBLE)
+        if coverage is not None:
+            coverage = coverage.gather(1, parents[..., None].expand(-1, -1, coverage.shape[-1]))
         unfinished = _unfinished(search, total_logp)
         if not unfinished:
             break
-        keep = torch.tensor(unfinished, device=device)
-        rows = (keep[:, None] * size + step.parents[keep]).flatten()
-        state = best.state.select(rows, keep if len(unfinished) < len(sentences) else None, size)
-        total_logp, coverage, sentences = total_logp[keep], coverage[keep], sentences[keep]
-        last = step.tokens[keep].flatten()
+        keep = None
+        if len(unfinished) < len(sentences):
+            keep = torch.tensor(unfinished, device=device)
+            total_logp, tokens, parents, sentences = total_logp[keep], tokens[keep], parents[keep], sentences[keep]
+            coverage = None if coverage is None else coverage[keep]
+        first_rows = torch.arange(len(index_of), device=device) if keep is None else keep
+        rows = (first_rows[:, None] * size + parents).flatten()
+        state = best.state.select(rows, keep, size)
+        last = tokens.flatten()
     return search
 
 
@@ -148,38 +155,47 @@ def _top_tokens(
     return NextTokens(tokens, logp, step_output.state, step_output.attentions)
 
 
-def _choose_best(
-    total_logp: Tensor, candidates: Candidates, sentences: list[int], weights: Mapping[str, Tensor]
-) -> tuple[Tensor, BeamStep]:
-    """Choose the `beam` best continuations of each sentence; return their total log-probabilities and the step.
+class Chosen(NamedTuple):
+    """The best continuations of each sentence; all (index, beam)."""
+
+    total_logp: Tensor
+    tokens: Tensor
+    parents: Tensor  # positions of the continued hypotheses
+    logp: Tensor  # of the token alone
+
+
+def _choose_best(total_logp: Tensor, candidates: Candidates) -> Chosen:
+    """Choose the `beam` best continuations of each sentence.
 
     Those that end the sentence take a place in the beam, so a beam of one is greedy search under any length penalty.
     """
     size, n_candidates = candidates.tokens.shape[1:]
     best = (total_logp[..., None] + candidates.logp).flatten(1).topk(size, dim=1)
     tokens, parents = candidates.tokens.flatten(1).gather(1, best.indices), best.indices // n_candidates
-    logp = candidates.logp.flatten(1).gather(1, best.indices)
-    index_of = {sentence: index for index, sentence in enumerate(sentences)}
-    return best.values, BeamStep(index_of, tokens, parents, logp, weights)
+    return Chosen(best.values, tokens, parents, candidates.logp.flatten(1).gather(1, best.indices))
 
 
-def _add_finished(search: BeamSearch, step: BeamStep, total_logp: Tensor, coverage: Tensor) -> None:
+def _add_finished(search: BeamSearch, step: BeamStep, total_logp: list[list[float]], coverage: Tensor | None) -> None:
     """Add a step to the search, and the hypotheses that end with it to the finished ones."""
     t = len(search.steps)
     search.steps.append(step)
-    sentences = list(step.index_of)
-    for index, rank in ((step.tokens == END) & total_logp.isfinite()).nonzero().tolist():
-        sentence, parent = sentences[index], int(step.parents[index, rank])
-        source_length = search.source_lengths[sentence]
-        score = _score(search.options, float(total_logp[index, rank]), t + 1, coverage[index, parent], source_length)
-        search.finished[sentence].append(HypothesisEnd(score, t, parent, float(step.logp[index, rank]), END))
+    for (sentence, index), tokens in zip(step.index_of.items(), step.tokens, strict=True):
+        if END not in tokens:
+            continue
+        for rank, token in enumerate(tokens):
+            logp, parent = total_logp[index][rank], step.parents[index][rank]
+            if token != END or not math.isfinite(logp):
+                continue
+            covered = None if coverage is None else coverage[index, parent, : search.source_lengths[sentence]]
+            score = _score(search.options, logp, t + 1, covered)
+            search.finished[sentence].append(HypothesisEnd(score, t, parent, step.logp[index][rank], END))
 
 
-def _score(options: DecodingOptions, logp: float, length: int, coverage: Tensor, source_length: int) -> float:
-    """Return the score of Wu 2016, eq. 14."""
+def _score(options: DecodingOptions, logp: float, length: int, coverage: Tensor | None) -> float:
+    """Return the score of Wu 2016, eq. 14, from the coverage of each source position."""
     score = logp / length_penalty(length, options.length_penalty)
-    if options.coverage_penalty:
-        score += options.coverage_penalty * float(coverage[:source_length].clamp(MIN_COVERAGE, 1.0).log().sum())
+    if coverage is not None:
+        score += options.coverage_penalty * float(coverage.clamp(MIN_COVERAGE, 1.0).log().sum())
     return score
 
 
@@ -192,8 +208,10 @@ def _unfinished(search: BeamSearch, total_logp: Tensor) -> list[int]:
     best_possible = (total_logp.amax(dim=1) / penalty).tolist()
     unfinished = []
     for sentence, index in search.steps[-1].index_of.items():
-        scores = sorted((end.score for end in search.finished[sentence]), reverse=True)
-        worst = scores[options.n_best - 1] if len(scores) >= options.n_best else IMPOSSIBLE
+        worst = IMPOSSIBLE
+        if len(search.finished[sentence]) >= options.n_best:
+            scores = sorted((end.score for end in search.finished[sentence]), reverse=True)
+            worst = scores[options.n_best - 1]
         if math.isfinite(best_possible[index]) and best_possible[index] > worst:
             unfinished.append(index)
     return unfinished
@@ -217,9 +235,9 @@ def certain_tokens(search: BeamSearch, sentence: int) -> list[int]:
     index = step.index_of[sentence]
     ends = [*search.finished[sentence]]
     for rank in range(search.options.beam):
-        logp = float(step.logp[index, rank])
-        if math.isfinite(logp) and int(step.tokens[index, rank]) != END:
-            ends.append(HypothesisEnd(0.0, t, int(step.parents[index, rank]), logp, int(step.tokens[index, rank])))
+        logp = step.logp[index][rank]
+        if math.isfinite(logp) and step.tokens[index][rank] != END:
+            ends.append(HypothesisEnd(0.0, t, step.parents[index][rank], logp, step.tokens[index][rank]))
     rows = [_tokens(search, sentence, end) for end in ends]
     count = next((i for i, column in enumerate(zip(*rows, strict=False)) if len(set(column)) > 1), min(map(len, rows)))
     return rows[0][:count]
@@ -230,8 +248,8 @@ def _tokens(search: BeamSearch, sentence: int, end: HypothesisEnd) -> list[int]:
     tokens, rank = [end.token], end.parent
     for step in reversed(search.steps[: end.step]):
         index = step.index_of[sentence]
-        tokens.append(int(step.tokens[index, rank]))
-        rank = int(step.parents[index, rank])
+        tokens.append(step.tokens[index][rank])
+        rank = step.parents[index][rank]
     return tokens[::-1]
 
 
@@ -241,9 +259,9 @@ def _live_hypotheses(search: BeamSearch, sentence: int, self_sites: SelfSites, t
     index = step.index_of[sentence]
     hypotheses = []
     for rank in range(search.options.beam):
-        logp = float(step.logp[index, rank])
+        logp = step.logp[index][rank]
         if math.isfinite(logp):
-            parent, token = int(step.parents[index, rank]), int(step.tokens[index, rank])
+            parent, token = step.parents[index][rank], step.tokens[index][rank]
             hypothesis = _backtrack(search, sentence, self_sites, HypothesisEnd(IMPOSSIBLE, t, parent, logp, token))
             penalty = length_penalty(len(hypothesis.tokens), search.options.length_penalty)
             hypotheses.append(replace(hypothesis, score=hypothesis.logp / penalty))
@@ -258,9 +276,9 @@ def _backtrack(search: BeamSearch, sentence: int, self_sites: SelfSites, end: Hy
         step = search.steps[t]
         index = step.index_of[sentence]
         if t < end.step:
-            tokens.append(int(step.tokens[index, rank]))
-            logps.append(float(step.logp[index, rank]))
-            rank = int(step.parents[index, rank])
+            tokens.append(step.tokens[index][rank])
+            logps.append(step.logp[index][rank])
+            rank = step.parents[index][rank]
         if step.weights:
             weights.append({site: w[index, rank] for site, w in step.weights.items()})
     attentions = join_weights(weights[::-1], search.source_lengths[sentence], self_sites)

@@ -17,7 +17,7 @@ from heedful import kernels
 from heedful.attention import NO_HOOKS, Additive, AttentionOutput, Detail, Hooks
 from heedful.attention.dispatch import is_plain_additive
 from heedful.data.tokenizer import END, PAD, START
-from heedful.inference.engine import STEPS_PER_CALL, Engine, records_weights_only, sentence_of_rows
+from heedful.inference.engine import STEPS_PER_CALL, Engine, records_weights_only, sentence_of_rows, workspace
 from heedful.kernels import Int8Product
 from heedful.kernels.structs import RnnDecoder
 from heedful.layers.readout import Output
@@ -102,11 +102,11 @@ class GruEngine(Engine):
         kernels.check_indices(last, (rows,), self.decoder.struct.vocabulary, "token")
         weights = h.new_empty(rows, 1, 1, keep.shape[1])
         tokens, logp = last.new_empty(rows, k), h.new_empty(rows, k)
-        workspace = h.new_empty(rows * self.decoder.workspace_per_row)
+        memory = workspace(rows * self.decoder.workspace_per_row)
         library.heed_rnn_decoder_step(
             self.decoder.address, last.data_ptr(), h.data_ptr(), feed.data_ptr(),
             keys.data_ptr(), values.data_ptr(), keep.data_ptr(), keep.shape[1], sentence.data_ptr(),
-            weights.data_ptr(), rows, k, tokens.data_ptr(), logp.data_ptr(), workspace.data_ptr(), PAD, START,
+            weights.data_ptr(), rows, k, tokens.data_ptr(), logp.data_ptr(), memory.data_ptr(), PAD, START,
         )  # fmt: skip
         feed_after = feed if self.decoder.feeds else state.input_feed
         after = GruState(
@@ -131,7 +131,7 @@ class GruEngine(Engine):
         if len(keep) != 1 or not self.decoder.admits_state(1, h, feed):
             return None
         n_keys, record = keep.shape[1], hooks.detail_at(CROSS) is not Detail.NONE
-        workspace = h.new_empty(self.decoder.workspace_per_row)
+        memory = workspace(self.decoder.workspace_per_row)
         tokens, logp, weights = [self.start_token], list[float](), [h.new_empty(0, 1, n_keys)]
         while len(logp) < max_length and not (logp and tokens[-1] == END) and not should_stop():
             steps = min(STEPS_PER_CALL, max_length - len(logp))
@@ -140,7 +140,7 @@ class GruEngine(Engine):
             steps = library.heed_rnn_decoder_greedy(
                 self.decoder.address, tokens[-1], END, steps, h.data_ptr(), feed.data_ptr(), keys.data_ptr(),
                 values.data_ptr(), keep.data_ptr(), n_keys, chunk_weights.data_ptr(), n_keys if record else 0,
-                chunk_tokens.data_ptr(), chunk_logp.data_ptr(), workspace.data_ptr(), PAD, START,
+                chunk_tokens.data_ptr(), chunk_logp.data_ptr(), memory.data_ptr(), PAD, START,
             )  # fmt: skip
             tokens += chunk_tokens[:steps].tolist()
             logp += chunk_logp[:steps].tolist()

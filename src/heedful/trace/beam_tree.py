@@ -62,8 +62,8 @@ def _expand(
             break
         next_beam: dict[int, _Parent] = {}
         for rank in range(search.options.beam):
-            row, token = int(step.parents[index, rank]), int(step.tokens[index, rank])
-            logp = float(step.logp[index, rank])
+            row, token = step.parents[index][rank], step.tokens[index][rank]
+            logp = step.logp[index][rank]
             if row not in beam or not math.isfinite(logp):
                 continue
             finished = token == END

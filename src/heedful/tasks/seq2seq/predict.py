@@ -157,27 +157,33 @@ def make_records(
     stop: StopCondition = NEVER,
     alignments: bool = True,
 ) -> list[dict[str, Any]]:
-    """Return the records of lines within the length limit; without `alignments`, attention is not recorded."""
+    """Return the records of lines within the length limit; without `alignments`, no tokens and no attention."""
     site = predictor.model.alignment_site if alignments else None
     hooks = Hooks(Detail.WEIGHTS, frozenset({site})) if site is not None else NO_HOOKS
     results = predictor.search(lines, options, hooks, on_progress, stop)
     records = []
     for line, flag, hypotheses in zip(lines, unlike, results, strict=True):
-        source = predictor.assets.source.tokens(predictor.assets.source.encode(line)) if line.strip() else []
-        outputs = [_output_record(predictor, line, hypothesis, options, site) for hypothesis in hypotheses]
+        outputs = [_output_record(predictor, line, hypothesis, options, site, alignments) for hypothesis in hypotheses]
         confidence = hypotheses[0].confidence if hypotheses else None
         reliability = {"confidence": confidence, "unlike_training": flag}
-        records.append({"source": line, "tokens": source, "outputs": outputs, **reliability})
+        encoded = predictor.assets.source.encode(line) if alignments and line.strip() else []
+        tokens = {"tokens": predictor.assets.source.tokens(encoded)} if alignments else {}
+        records.append({"source": line, **tokens, "outputs": outputs, **reliability})
     return records
 
 
 def _output_record(
-    predictor: Predictor, line: str, hypothesis: Hypothesis, options: DecodingOptions, site: str | None
+    predictor: Predictor,
+    line: str,
+    hypothesis: Hypothesis,
+    options: DecodingOptions,
+    site: str | None,
+    with_tokens: bool,
 ) -> dict[str, Any]:
     replaced = options.replace_unknown
     record: dict[str, Any] = {
         "text": hypothesis_text(hypothesis, line, predictor.assets, predictor.model.alignment_site, replaced),
-        "tokens": predictor.assets.target.tokens(hypothesis.tokens),
+        **({"tokens": predictor.assets.target.tokens(hypothesis.tokens)} if with_tokens else {}),
         "logp": hypothesis.logp,
         "score": hypothesis.score,
         "confidence": hypothesis.confidence,
