@@ -60,6 +60,7 @@ def test_mistakes_are_explained(tmp_path: Path) -> None:
     assert "expected the columns of source and target, such as en,fr or 2,3" in complaint(
         "align", table, "--columns", "2"
     )
+    assert 'data.columns = "²": no such name' in complaint("align", table, "--columns", "²,١")  # digits, but no numbers
     assert "expected one table or two parallel files, got 3 files" in complaint("align", table, table, table)
     assert "does not exist" in complaint("align", tmp_path / "pears.tsv")
 

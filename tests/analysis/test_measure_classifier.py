@@ -110,7 +110,10 @@ def test_items_and_gold_come_from_files_or_the_world(tmp_path: Path) -> None:
     assert gold is not None
     assert [sorted(links.possible) for links in gold] == [[(1, 0)], [(0, 0), (1, 0)]]
     (tmp_path / "g").write_text("1\n0-1\n")
-    with pytest.raises(DataError, match="line 2: expected word numbers from 0: '0-1'"):
+    with pytest.raises(DataError, match='line 2: expected numbers of words from 0, such as 3 4, found "0-1"'):
+        load_items(loaded, [str(tmp_path / "d.tsv")], "test", tmp_path / "g", 0)
+    (tmp_path / "g").write_text(f"1\n{'1' * 5_000}\n")  # more digits than Python converts
+    with pytest.raises(DataError, match="line 2: expected numbers of words"):
         load_items(loaded, [str(tmp_path / "d.tsv")], "test", tmp_path / "g", 0)
     world = load_items(loaded, [], "test", None, 0, limit=3)
     assert world.gold is not None

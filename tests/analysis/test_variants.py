@@ -73,7 +73,22 @@ def test_a_budget_is_a_duration_or_a_number_of_steps(text: str, budget: Budget) 
 
 
 @pytest.mark.parametrize(
-    "text", ["soon", "", "5", "0s", "-1m", "infh", "nanm", "steps", "0steps", "-3steps", "1.5steps", "²steps"]
+    "text",
+    [
+        "soon",
+        "",
+        "5",
+        "0s",
+        "-1m",
+        "infh",
+        "nanm",
+        "steps",
+        "0steps",
+        "-3steps",
+        "1.5steps",
+        "²steps",
+        "9" * 5_000 + "steps",
+    ],
 )
 def test_a_wrong_budget_is_an_error(text: str) -> None:
     with pytest.raises(ConfigError, match="expected a duration such as 90s, 10m or 1h, or steps such as 2000steps"):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2 as httpx
 import numpy as np
 import pytest
 
@@ -67,6 +68,50 @@ def test_errors_are_those_of_heedful(client: heedful.Client, server: Server) -> 
         client.load("en-ff")
     with pytest.raises(ServeError):
         heedful.Client("http://127.0.0.1:9").models()
+
+
+INFO = {"name": "m", "task": "translate", "limits": {"items": 128}}
+STREAM = "event: word\ndata: {}\n\n"
+FOREIGN = [
+    (INFO, 200, "<html>"), (INFO, 200, "[]"), (INFO, 200, '{"outputs": []}'), (INFO, 200, '{"outputs": [{}]}'),
+    (INFO, 200, "[" * 5_000), (INFO, 303, "{}"), (INFO, 500, "[" * 5_000), (INFO, 200, b"\xff"),
+    (INFO | {"limits": {"items": 0}}, 200, "{}"), (INFO | {"task": ["x"]}, 200, "{}"),
+    (INFO | {"name": None}, 200, "{}"), ([], 200, "{}"),
+]  # fmt: skip
+
+
+def foreign_client(info: Any, status: int, content: str | bytes) -> heedful.Client:
+    """Return a client of a server that answers anything."""
+
+    def respond(request: httpx.Request) -> httpx.Response:
+        known = request.method == "GET" and request.url.path == "/v1/models/m"
+        return httpx.Response(200, json=info) if known else httpx.Response(status, content=content)
+
+    client = heedful.Client("http://127.0.0.1:8000")
+    client._http = httpx.Client(transport=httpx.MockTransport(respond), base_url=client.address)
+    return client
+
+
+@pytest.mark.parametrize(("info", "status", "content"), FOREIGN)
+def test_an_answer_of_something_else_is_an_error_of_heedful(info: Any, status: int, content: str | bytes) -> None:
+    client = foreign_client(info, status, content)
+    for use in (lambda model: model("a"), lambda model: model.explain("a"), lambda model: model.trace("a")):
+        with pytest.raises(ServeError, match="is it a server of heedful"):
+            use(client.load("m"))
+    with pytest.raises(ServeError):
+        client.models()
+
+
+@pytest.mark.parametrize("content", [STREAM, STREAM.replace("{}", "x"), STREAM.replace("word", "output")])
+def test_a_foreign_stream_is_an_error_of_heedful(content: str) -> None:
+    remote: Any = foreign_client(INFO, 200, content).load("m")
+    with pytest.raises(ServeError, match="is it a server of heedful"):
+        list(remote.stream("a"))
+
+
+def test_a_name_of_a_model_stays_a_name() -> None:
+    with pytest.raises(ArgumentError, match="answered 404"):
+        foreign_client(INFO, 404, "").load("../models/m")  # and does not become the address of another page
 
 
 def test_more_inputs_than_a_request_takes_and_a_time_limit(folder: Path, local: LocalServer) -> None:

@@ -21,10 +21,10 @@ from heedful.attention import AttentionOutput, Detail, Hooks
 from heedful.config import DataConfig, Recipe, TokenizerConfig
 from heedful.config.guided import GuidedConfig
 from heedful.data.batch import Guide, TextBatch
-from heedful.data.guides import ExampleWords, attach_links, make_guide
+from heedful.data.guides import ExampleWords, attach_links, make_guide, parse_rationale, read_link_column
 from heedful.data.pairs import PairFiles, TextPair
 from heedful.data.tokenizer import Tokenizer
-from heedful.errors import TrainingError
+from heedful.errors import DataError, TrainingError
 from heedful.models import Seq2Seq
 from heedful.tasks.generation_loss import generation_loss, split_text_batch
 from heedful.tasks.guided import GuideMaker, guided_loss
@@ -294,6 +294,17 @@ def test_links_belong_to_rows_of_the_file_whatever_part_of_it_is_trained_on(pair
         row = texts.index(f"{pair.source} {pair.target}")
         assert pair.links == ((row, row),)
     assert linked[-1] == TextPair("a", "x", None)
+
+
+@pytest.mark.parametrize("line", ["x", "-1", "²", "1000001", "1" * 5_000])
+def test_a_rationale_is_numbers_of_words(line: str) -> None:
+    with pytest.raises(DataError, match="expected numbers of words from 0"):
+        parse_rationale(f"0 {line}")
+
+
+def test_a_number_of_a_column_has_few_digits(pairs: Path) -> None:
+    with pytest.raises(DataError, match="no such column"):
+        read_link_column(pairs, "1" * 5_000, DataConfig(train=("pairs.tsv",), split_valid=0.5))
 
 
 def test_rationales_guide_the_pooling_attention(tmp_path: Path) -> None:

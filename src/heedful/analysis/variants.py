@@ -11,6 +11,8 @@ from typing import NamedTuple
 from heedful.errors import ConfigError, Problem
 from heedful.tasks.base import Variant
 
+MAX_DIGITS = 12  # of a number of steps
+
 
 class Budget(NamedTuple):
     """The budget of each training run: minutes, or steps (comparable even if the machine is busy)."""
@@ -26,7 +28,7 @@ class Budget(NamedTuple):
         (Budget(minutes=1.5, steps=0), Budget(minutes=90.0, steps=0), Budget(minutes=0.0, steps=2000))
         """
         number = text.removesuffix("steps")
-        if number != text and number.isascii() and number.isdigit() and int(number) > 0:
+        if number != text and number.isascii() and number.isdigit() and len(number) <= MAX_DIGITS and int(number):
             return cls(steps=int(number))
         units = {"s": 1 / 60, "m": 1.0, "h": 60.0}
         try:

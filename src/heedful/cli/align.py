@@ -144,7 +144,9 @@ def _parse_columns(text: str) -> list[Column]:
     >>> _parse_columns("en, 2")
     ['en', 2]
     """
+    from heedful.data.lines import parse_column
+
     names = [name.strip() for name in text.split(",")] if text else []
     if names and (len(names) != 2 or not all(names)):
         raise DataError(f'--columns "{text}": expected the columns of source and target, such as en,fr or 2,3')
-    return [int(name) if name.isdigit() else name for name in names]
+    return [parse_column(name) or name for name in names]

@@ -11,12 +11,14 @@ import torch
 
 from heedful.config import DataConfig
 from heedful.data.batch import Guide
-from heedful.data.lines import BadLine, iter_lines
+from heedful.data.lines import BadLine, iter_lines, parse_column
 from heedful.data.pairs import Links, NumberedPair, TextPair
 from heedful.data.ragged import Array, Ragged
 from heedful.data.tables import Table
 from heedful.errors import DataError
 from heedful.trace.schema.links import MAX_WORD, parse_links
+
+MAX_DIGITS = 9  # of the number of a word
 
 
 class LinkRows:
@@ -82,20 +84,21 @@ def read_link_lines(path: Path) -> list[str]:
 
 def read_link_column(path: Path, column: str, data: DataConfig) -> list[str]:
     """Return the cells of a column of the training table, one per row."""
-    name = int(column) if column.isdecimal() else column
+    name = parse_column(column) or column
     table = Table(path, ("links",), data, [name], required=0, setting="training.guided.column")
     return [row.texts[0] if not isinstance(row, BadLine) and row is not None else "" for row in table]
 
 
-def parse_rationale(line: str) -> Links:
-    """Return links from the words of a text to its label, given their numbers from 0.
+def parse_rationale(line: str, base: int = 0) -> Links:
+    """Return links from the words of a text to its label, given their numbers from `base`.
 
     >>> parse_rationale("3 4")
     ((3, 0), (4, 0))
     """
-    if not all(cell.isdecimal() and int(cell) <= MAX_WORD for cell in line.split()):
-        raise DataError(f'expected numbers of words from 0, such as 3 4, found "{line[:60]}"')
-    return tuple((int(cell), 0) for cell in line.split())
+    cells = line.split()
+    if not all(cell.isdecimal() and len(cell) <= MAX_DIGITS and base <= int(cell) <= MAX_WORD for cell in cells):
+        raise DataError(f'expected numbers of words from {base}, such as 3 4, found "{line[:60]}"')
+    return tuple((int(cell) - base, 0) for cell in cells)
 
 
 def parse_pharaoh(line: str) -> Links:

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from time import sleep
-from typing import Any, Self
+from typing import Any, Self, TypeVar
+from urllib.parse import quote
 
 from heedful.arguments import as_list, as_texts, is_several
 from heedful.data.images.files import ImageFile, image_source
-from heedful.errors import ArgumentError, DecodingTimeoutError, HeedfulError, ServeError, TooLargeError
+from heedful.errors import ArgumentError, ServeError
+from heedful.serve.answers import (
+    ERRORS,
+    raise_problem,
+    read_generation,
+    read_info,
+    read_item,
+    read_json,
+    read_records,
+    read_text,
+    reading_answer,
+    retry_after,
+)
 from heedful.tasks.classify.predict import Classification
-from heedful.tasks.generation_result import Generation
-from heedful.tasks.recommend.predict import Reason, Recommendation
+from heedful.tasks.recommend.predict import Recommendation
 from heedful.trace.schema import Edit, Trace
 
 try:
@@ -22,13 +35,7 @@ except ModuleNotFoundError:
     raise ServeError("heedful.Client needs httpx2: pip install 'heedful[serve]'") from None
 
 MAX_RETRIES = 5  # of a server that is busy
-MAX_WAIT = 30.0  # seconds before a retry
-ERRORS: dict[int, type[HeedfulError]] = {
-    404: ArgumentError,
-    413: TooLargeError,
-    422: ArgumentError,
-    504: DecodingTimeoutError,
-}
+T = TypeVar("T")
 
 
 class Client:
@@ -50,20 +57,24 @@ class Client:
         except (httpx.InvalidURL, ValueError) as error:
             raise ArgumentError(f"url={url!r}: {error}") from None
 
+    @property
+    def address(self) -> str:
+        """The address of the server."""
+        return str(self._http.base_url)
+
     def models(self) -> list[dict[str, Any]]:
         """Return the served models: names, tasks, languages, options and limits."""
-        models: list[dict[str, Any]] = self.request("GET", "/v1/models").json()["models"]
-        return models
+        return self.ask("GET", "/v1/models", lambda answer: [dict(model) for model in answer["models"]])
 
     def load(self, name: str | None = None, *, task: str | None = None) -> RemoteModel:
         """Return a model of the server: by its name, or the first one for a task (default: "translate")."""
         if name is None:
             wanted = task or "translate"
-            names = [model["name"] for model in self.models() if model["task"] == wanted]
+            names = [str(model.get("name")) for model in self.models() if model.get("task") == wanted]
             if not names:
                 raise ServeError(f"the server has no model for {wanted}")
             name = names[0]
-        info = self.request("GET", f"/v1/models/{name}").json()
+        info = self.ask("GET", f"/v1/models/{quote(name, safe='')}", read_info)
         if task is not None and info["task"] != task:
             raise ArgumentError(f"{name} was trained to {info['task']}, not to {task}")
         kinds = {
@@ -74,32 +85,44 @@ class Client:
         }
         return kinds.get(info["task"], RemoteTextGenerator)(self, info)
 
+    def ask(self, method: str, path: str, convert: Callable[[Any], T], **content: Any) -> T:
+        """Return what the JSON of the answer is converted to; raise ServeError if it is something else."""
+        return read_json(self.request(method, path, **content), convert)
+
     def request(self, method: str, path: str, **content: Any) -> httpx.Response:
         """Return the response to a request; raise an error of heedful if it is a problem."""
         for attempt in range(MAX_RETRIES + 1):
             try:
                 response = self._http.request(method, path, **content)
-            except httpx.HTTPError as error:
-                raise ServeError(f"{self._http.base_url}: {str(error) or type(error).__name__}") from None
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                raise self._noread_text(error) from None
             if response.status_code not in (429, 503) or attempt == MAX_RETRIES:
                 break
-            sleep(_retry_after(response))
+            sleep(retry_after(response))
         raise_problem(response)
         return response
 
     def stream(self, path: str, content: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the name and content of each server-sent event."""
-        with self._http.stream("POST", path, json=content) as response:
-            if response.status_code != 200:
-                response.read()
-            raise_problem(response)
-            name = ""
-            for line in response.iter_lines():
-                field, _, value = line.partition(": ")
-                if field == "event":
-                    name = value
-                elif field == "data":
-                    yield name, json.loads(value)
+        try:
+            with self._http.stream("POST", path, json=content) as response:
+                if not response.is_success:
+                    response.read()
+                raise_problem(response)
+                name = ""
+                for line in response.iter_lines():
+                    field, _, value = line.partition(": ")
+                    if field == "event":
+                        name = value
+                    elif field == "data":
+                        with reading_answer(response.url):
+                            event = dict(json.loads(value))
+                        yield name, event
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self._noread_text(error) from None
+
+    def _noread_text(self, error: Exception) -> ServeError:
+        return ServeError(f"{self.address}: {str(error) or type(error).__name__}")
 
     def close(self) -> None:
         """Close the connections."""
@@ -136,15 +159,17 @@ class RemoteModel:
         """Record every step of the model on one input, or on each of several; arguments as in `heedful.Model.trace`."""
         if is_several(inputs):
             return [self.trace(item, **options) for item in inputs]
-        return Trace.model_validate(self._send("/v1/trace", inputs, options).json())
+        return read_json(self._send("/v1/trace", inputs, options), Trace.model_validate)
 
     def trace_change(
         self, inputs: Any, edits: Any = (), *, prefix: str | Sequence[int] = (), candidates: int = 8, **options: Any
     ) -> tuple[Trace, Trace]:
         """Return the traces before and after a change; arguments as in `heedful.Model.trace_change`."""
         fields = {"edits": edits, "prefix": prefix, "top_k": candidates, **options}
-        result = self._send("/v1/whatif", inputs, fields).json()
-        return Trace.model_validate(result["before"]), Trace.model_validate(result["after"])
+        return read_json(
+            self._send("/v1/whatif", inputs, fields),
+            lambda answer: (Trace.model_validate(answer["before"]), Trace.model_validate(answer["after"])),
+        )
 
     def _send(self, path: str, item: Any, fields: dict[str, Any]) -> httpx.Response:
         return self.client.request("POST", path, json={"input": item, **self._trace_fields(fields)})
@@ -162,15 +187,24 @@ class RemoteModel:
         return {"model": self.name, "options": fields, **content}
 
     def _records(
-        self, inputs: Sequence[Any], options: dict[str, Any], alignments: bool = False
-    ) -> list[dict[str, Any]]:
-        """Return a record per input, of as many requests as the server's limit makes necessary."""
-        most, records = int(self.info["limits"]["items"]), list[dict[str, Any]]()
+        self,
+        inputs: Sequence[Any],
+        options: dict[str, Any],
+        convert: Callable[[dict[str, Any]], T],
+        alignments: bool = False,
+    ) -> list[T]:
+        """Return what the record of each input is converted to, in as many requests as the server's limit asks for."""
+        most, results = self.info["limits"]["items"], list[T]()
         for begin in range(0, len(inputs), most):
-            content = {"inputs": list(inputs[begin : begin + most]), "options": options, "alignments": alignments}
-            response = self.client.request("POST", f"/v1/{self.task}", json={"model": self.name, **content})
-            records += response.json()["outputs"]
-        return records
+            part = list(inputs[begin : begin + most])
+            content = {"model": self.name, "inputs": part, "options": options, "alignments": alignments}
+            results += self.client.ask(
+                "POST",
+                f"/v1/{quote(self.task, safe='')}",
+                partial(read_records, count=len(part), convert=convert),
+                json=content,
+            )
+        return results
 
     def __repr__(self) -> str:
         return f"<heedful model {self.name} of a server: {self.task}>"
@@ -180,49 +214,54 @@ class RemoteTextGenerator(RemoteModel):
     """Lines to lines."""
 
     def __call__(self, inputs: str | Iterable[str], **options: Any) -> Any:
-        answers = [_answer(record, options) for record in self._records(as_texts(inputs), options)]
+        answers = self._records(as_texts(inputs), options, lambda record: read_text(record, options))
         return answers[0] if isinstance(inputs, str) else answers
 
     def explain(self, inputs: str | Iterable[str], **options: Any) -> Any:
         """Return the output of a line, or of each of several, with its confidence and all details."""
         lines = as_texts(inputs)
-        records = self._records(lines, options, alignments=True)
-        results = [_generation({"source": line, **record}) for line, record in zip(lines, records, strict=True)]
-        return results[0] if isinstance(inputs, str) else results
+        results = self._records(lines, options, read_generation, alignments=True)
+        named = [one._replace(record={"source": line, **one.record}) for line, one in zip(lines, results, strict=True)]
+        return named[0] if isinstance(inputs, str) else named
 
     def stream(self, line: str, **options: Any) -> Iterator[str]:
         """Yield the words of an output as they are written."""
         content = {"model": self.name, "inputs": [line], "options": options, "stream": True}
         sent = 0
-        for name, event in self.client.stream(f"/v1/{self.task}", content):
-            if name == "word":
-                sent += 1
-                yield event["word"]
-            elif name == "output":
-                yield from event["text"].split()[sent:]
-            elif name == "error":
-                raise ERRORS.get(event["status"], ServeError)(event["detail"])
+        for name, event in self.client.stream(f"/v1/{quote(self.task, safe='')}", content):
+            if name == "error":
+                raise ERRORS.get(event.get("status", 0), ServeError)(str(event.get("detail")))
+            with reading_answer(self.client.address):
+                words = [str(event["word"])] if name == "word" else event["text"].split() if name == "output" else []
+            yield from words[sent if name == "output" else 0 :]
+            sent += len(words)
 
 
 class RemoteCaptioner(RemoteModel):
     """Images to captions; an image is a path, an image of Pillow, an array, or the bytes of a file."""
 
     def __call__(self, inputs: Any, **options: Any) -> Any:
-        answers = [_answer(record, options) for record in self._captions(inputs, options)]
+        answers = self._captions(inputs, options, lambda record: read_text(record, options))
         return answers if is_several(inputs) else answers[0]
 
     def explain(self, inputs: Any, **options: Any) -> Any:
         """Return the caption of an image, or of each of several, with its confidence."""
-        results = [_generation({"image": "", **record}) for record in self._captions(inputs, options)]
+        results = self._captions(inputs, options, lambda record: read_generation({"image": "", **record}))
         return results if is_several(inputs) else results[0]
 
-    def _captions(self, inputs: Any, options: dict[str, Any]) -> list[dict[str, Any]]:
-        most, images, records = int(self.info["limits"]["items"]), as_list(inputs), list[dict[str, Any]]()
+    def _captions(self, inputs: Any, options: dict[str, Any], convert: Callable[[dict[str, Any]], T]) -> list[T]:
+        most, images, results = self.info["limits"]["items"], as_list(inputs), list[T]()
+        fields = {"request": json.dumps({"model": self.name, "options": options})}
         for begin in range(0, len(images), most):
             files = [("file", ("image", image_bytes(image))) for image in images[begin : begin + most]]
-            fields = {"request": json.dumps({"model": self.name, "options": options})}
-            records += self.client.request("POST", "/v1/caption", files=files, data=fields).json()["outputs"]
-        return records
+            results += self.client.ask(
+                "POST",
+                "/v1/caption",
+                partial(read_records, count=len(files), convert=convert),
+                files=files,
+                data=fields,
+            )
+        return results
 
     def _send(self, path: str, item: Any, fields: dict[str, Any]) -> httpx.Response:
         data = {"request": json.dumps(self._trace_fields(fields))}
@@ -233,13 +272,16 @@ class RemoteClassifier(RemoteModel):
     """Texts to labels."""
 
     def __call__(self, inputs: str | Iterable[str], **options: Any) -> Any:
-        labels = [record["label"] or "" for record in self._records(as_texts(inputs), options)]
+        labels = self._records(as_texts(inputs), options, lambda record: record["label"] or "")
         return labels[0] if isinstance(inputs, str) else labels
 
     def explain(self, inputs: str | Iterable[str]) -> Any:
         """Return the probabilities of all labels and the attention weight of each word."""
-        records = self._records(as_texts(inputs), {}, alignments=True)
-        results = [Classification(**{key: record[key] for key in Classification._fields}) for record in records]
+
+        def convert(record: dict[str, Any]) -> Classification:
+            return Classification(**{key: record[key] for key in Classification._fields})
+
+        results = self._records(as_texts(inputs), {}, convert, alignments=True)
         return results[0] if isinstance(inputs, str) else results
 
 
@@ -247,8 +289,10 @@ class RemoteLanguageModel(RemoteModel):
     """Lines to the surprisal of their words."""
 
     def __call__(self, inputs: str | Iterable[str], **options: Any) -> Any:
-        records = self._records(as_texts(inputs), options)
-        answers = [[(word["word"], word["bits"]) for word in record["words"]] for record in records]
+        def convert(record: dict[str, Any]) -> list[tuple[str, float]]:
+            return [(word["word"], word["bits"]) for word in record["words"]]
+
+        answers = self._records(as_texts(inputs), options, convert)
         return answers[0] if isinstance(inputs, str) else answers
 
 
@@ -257,26 +301,19 @@ class RemoteRecommender(RemoteModel):
 
     def __call__(self, *inputs: Any, user: Any = None, items: Any = None, top: int = 10, **options: Any) -> Any:
         several, histories = _histories(inputs, user, items)
-        records = self._records(histories, {"top": top, **options})
-        answers = [[_recommendation(item) for item in record["items"]] for record in records]
+
+        def convert(record: dict[str, Any]) -> list[Recommendation]:
+            return [read_item(item) for item in record["items"]]
+
+        answers = self._records(histories, {"top": top, **options}, convert)
         return answers if several else answers[0]
 
     def trace(self, inputs: Any = None, *, user: Any = None, items: Any = None, **options: Any) -> Any:
         """Record how items are scored for a user or a history."""
         several, histories = _histories(() if inputs is None else (inputs,), user, items)
-        traces = [Trace.model_validate(self._send("/v1/trace", item, dict(options)).json()) for item in histories]
+        answers = (self._send("/v1/trace", item, dict(options)) for item in histories)
+        traces = [read_json(answer, Trace.model_validate) for answer in answers]
         return traces if several else traces[0]
-
-
-def raise_problem(response: httpx.Response) -> None:
-    """Raise the error that a response stands for."""
-    if response.status_code < 400:
-        return
-    try:
-        detail = str(response.json()["detail"])
-    except (ValueError, KeyError, TypeError):
-        detail = f"{response.url} answered {response.status_code}; is it a server of heedful?"
-    raise ERRORS.get(response.status_code, ServeError)(detail)
 
 
 def image_bytes(image: Any) -> bytes:
@@ -294,21 +331,6 @@ def image_bytes(image: Any) -> bytes:
     return file.getvalue()
 
 
-def _retry_after(response: httpx.Response) -> float:
-    text = response.headers.get("retry-after", "1")
-    return min(MAX_WAIT, float(text)) if text.isdecimal() else 1.0
-
-
-def _answer(record: dict[str, Any], options: dict[str, Any]) -> Any:
-    if options.get("n_best", 1) == 1:
-        return record["text"]
-    return [output["text"] for output in record["outputs"]] or [""]
-
-
-def _generation(record: dict[str, Any]) -> Generation:
-    return Generation(record.pop("text"), record["confidence"], record["unlike_training"], record)
-
-
 def _histories(inputs: tuple[Any, ...], user: Any, items: Any) -> tuple[bool, list[dict[str, Any]]]:
     """Return whether several users or histories are meant, and each as the server takes it."""
     if inputs or (user is None) == (items is None):
@@ -318,8 +340,3 @@ def _histories(inputs: tuple[Any, ...], user: Any, items: Any) -> tuple[bool, li
     listed = as_list(items)
     several = any(map(is_several, listed))
     return several, [{"items": as_list(names)} for names in (listed if several else [listed])]
-
-
-def _recommendation(item: dict[str, Any]) -> Recommendation:
-    reasons = [Reason(-1, r["id"], r["title"], r["weight"], r["effect"]) for r in item["reasons"]]
-    return Recommendation(-1, item["id"], item["title"], item["score"], reasons)
