@@ -17,7 +17,10 @@ PHRASES: Mapping[str, str] = {
     "draw it with -o ": "use ",
     "write it with -o ": "use ",
     "print it without -o": "use the command line",
+    "name files in data.valid": "give valid=...",
+    "name files in data.test": "give test=...",
 }
+_OVERRIDE = re.compile(r'^override "([\w.]+) *=.*" (?:\[[\w.]+\] )?cannot be used:$', re.MULTILINE)
 _OPTION = re.compile(rf"--({'|'.join(WITH_VALUE)}) (\"?)([\w.-]+)\2(?!\w)|(?<![\w-])--([a-z][a-z0-9-]*)")
 
 
@@ -31,6 +34,7 @@ def to_python(message: str) -> str:
     """
     for phrase, python in PHRASES.items():
         message = message.replace(phrase, python)
+    message = _OVERRIDE.sub(r"the setting \1 cannot be used:", message)
     return _OPTION.sub(_argument, message)
 
 

@@ -45,7 +45,8 @@ def test_pairs_tables_and_files_train_the_same_model(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "pairs.csv", index=False)
     for name, side in zip(("en.txt", "fr.txt"), zip(*PAIRS, strict=True), strict=True):
         (tmp_path / name).write_text("\n".join(side) + "\n", encoding="utf-8")
-    for data in (frame, tmp_path / "pairs.csv", (tmp_path / "en.txt", tmp_path / "fr.txt"), iter(PAIRS)):
+    names, columns = (tmp_path / "en.txt", tmp_path / "fr.txt"), tuple(map(list, zip(*PAIRS, strict=True)))
+    for data in (frame, tmp_path / "pairs.csv", names, iter(PAIRS), columns, (columns[0], frame["target"])):
         assert weights(train(data)) == weights(first), type(data)
 
 
@@ -185,6 +186,24 @@ def test_other_tasks_are_trained_from_python() -> None:
         ({"model__hidden": object()}, ArgumentError, "model.hidden: expected text, a number"),
         ({"task": "translat"}, DataError, 'task="translat": no such task; did you mean "translate"'),
         ({"data": "missing.csv"}, DataError, "missing.csv does not exist"),
+        ({"data": None}, DataError, "expected a file name, .* got None"),
+        (
+            {"data": ["a line", "another", "a third"]},
+            DataError,
+            r'rows such as \("source", "target"\).* got text: "a line"',
+        ),
+        ({"data": (["a"] * 4, ["b"] * 3)}, DataError, "two columns of different length, 4 and 3"),
+        ({"data": PAIRS[:1]}, DataError, "data.split_valid = 0.1 puts no row there; .* or give valid="),
+        (
+            {"epochs": "three"},
+            ConfigError,
+            '^the setting training.epochs cannot be used:\n  - epochs = "three": expected',
+        ),
+        (
+            {"preset": "transfomer"},
+            ConfigError,
+            '^the setting model.preset cannot .*\n.* did you mean "transformer".*$',
+        ),
         ({"data": 3}, DataError, "expected a file name, a list of tuples or dicts, .* got int"),
         ({"data": "r.toml", "task": "read"}, ArgumentError, "^task: a recipe names its task and data"),
         ({"callbacks": {"on_stp": print}}, ArgumentError, 'no on_stp; did you mean "on_step"'),

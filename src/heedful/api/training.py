@@ -42,7 +42,8 @@ def train(
 
     `data` is one of
 
-    - pairs, as a list of tuples or dicts, a generator, a pandas, polars or pyarrow table, or a dataset;
+    - pairs, as a list of tuples or dicts, two lists `(texts, labels)`, a generator, a pandas, polars or pyarrow
+      table, or a dataset;
     - the name of a file: CSV, TSV, JSONL, JSON or Parquet, or a tuple of two parallel text files;
     - a `heedful.Recipe`, or the name of a recipe file (.toml), which says everything.
 

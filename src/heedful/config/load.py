@@ -53,15 +53,22 @@ def resolve_recipe(
         _apply_override(text, tree, override_texts, problems)
     origins.update(dict.fromkeys(override_texts, "override"))
     merge_columns(tree, origins)
-    problems += _check_preset(tree, source, override_texts)
+    preset_problems = _check_preset(tree, source, override_texts)
+    problems += preset_problems
     tree = _fill_from_preset(tree, origins)
     try:
         recipe = Recipe.model_validate(tree)
     except ValidationError as error:
-        problems += [explain_error(details, source, override_texts) for details in error.errors()]
+        errors = [each for each in error.errors() if not (preset_problems and _follows_from_preset(each))]
+        problems += [explain_error(details, source, override_texts) for details in errors]
     if problems:
         raise ConfigError(problems)
     return LoadedRecipe(recipe, base, origins)
+
+
+def _follows_from_preset(error: Any) -> bool:
+    """Return whether an error is about the choices of [model] together, which another preset would change."""
+    return error["type"] == "value_error" and error["loc"] in ((), ("model",))
 
 
 def recipe_from_settings(

@@ -42,6 +42,8 @@ def split_datasets(data: object) -> dict[str, object]:
     >>> split_datasets({"train": [("a", "b")], "validation": [("c", "d")]})
     {'train': [('a', 'b')], 'valid': [('c', 'd')]}
     """
+    if data is None:
+        raise DataError(f"{EXPECTED}, got None")
     if not isinstance(data, Mapping) or not data:
         return {"train": data}
     if "train" in data and set(data) <= set(SPLIT_NAMES):

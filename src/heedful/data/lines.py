@@ -193,7 +193,10 @@ def parse_column(text: str) -> int | None:
 def describe_part(split: str, share: float) -> str:
     """Return the part of a split for an error: it holds nothing, and what to do."""
     part = f"the {split} part of the split"
-    return f"{part}; data.split_{split} = {share:g} is too small for it: name files in data.{split}" if share else part
+    if not share:
+        return part
+    why = f"data.split_{split} = {share:g} puts no row there; equal rows are in the same part"
+    return f"{part}: {why}; raise it, give more data, or name files in data.{split}"
 
 
 def assign_split(text: str, valid: float, test: float, seed: int = 0) -> str:
