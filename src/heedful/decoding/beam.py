@@ -206,15 +206,18 @@ def _unfinished(search: BeamSearch, total_logp: Tensor) -> list[int]:
     if options.exact:
         penalty = max(penalty, length_penalty(options.max_length, options.length_penalty))
     best_possible = (total_logp.amax(dim=1) / penalty).tolist()
-    unfinished = []
-    for sentence, index in search.steps[-1].index_of.items():
-        worst = IMPOSSIBLE
-        if len(search.finished[sentence]) >= options.n_best:
-            scores = sorted((end.score for end in search.finished[sentence]), reverse=True)
-            worst = scores[options.n_best - 1]
-        if math.isfinite(best_possible[index]) and best_possible[index] > worst:
-            unfinished.append(index)
-    return unfinished
+    return [
+        index
+        for sentence, index in search.steps[-1].index_of.items()
+        if best_possible[index] > _worst_to_return(search.finished[sentence], options.n_best)
+    ]
+
+
+def _worst_to_return(finished: list[HypothesisEnd], n_best: int) -> float:
+    """Return the score of the worst finished hypothesis that would be returned now; too few of them: any is better."""
+    if len(finished) < n_best:
+        return IMPOSSIBLE
+    return sorted((end.score for end in finished), reverse=True)[n_best - 1]
 
 
 def best_hypotheses(search: BeamSearch, sentence: int, self_sites: SelfSites) -> list[Hypothesis]:
