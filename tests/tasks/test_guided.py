@@ -303,7 +303,7 @@ def test_a_rationale_is_numbers_of_words(line: str) -> None:
 
 
 def test_a_number_of_a_column_has_few_digits(pairs: Path) -> None:
-    with pytest.raises(DataError, match="no such column"):
+    with pytest.raises(DataError, match="no such name"):
         read_link_column(pairs, "1" * 5_000, DataConfig(train=("pairs.tsv",), split_valid=0.5))
 
 
