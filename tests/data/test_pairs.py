@@ -226,7 +226,7 @@ def test_one_file_is_split_by_the_hash_of_a_side(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("one\tpair\n")
     assert assign_split("one", 0.1, 0.2) == "train"
     with pytest.raises(
-        DataError, match=r"contains no pairs \(the valid part of the split; data.split_valid = 0.1 is too small"
+        DataError, match=r"no pairs \(the valid part of the split: data.split_valid = 0.1 puts no row there; equal rows"
     ):
         list(open_pairs(setting, tmp_path)["valid"])
 
