@@ -103,6 +103,21 @@ def test_unknown_words_can_be_copied(models: tuple[Path, Path]) -> None:
     assert "<unk>" not in done.stdout
 
 
+def test_a_line_of_capitals_is_read_in_lower_case_and_answered_in_capitals(models: tuple[Path, Path]) -> None:
+    lines = "HE FALLS NOW\nhe falls now\nHe falls now\n"
+    kept = here("translate", "-m", models[0], "--json", stdin=lines)
+    done = here("translate", "-m", models[0], "--json", "--capitals", "recase", stdin=lines)
+    assert done.returncode == kept.returncode == 0, done.stderr
+    (capitals, *others), (_, *kept_others) = (
+        [json.loads(line) for line in out.stdout.splitlines()] for out in (done, kept)
+    )
+    assert others == kept_others
+    read = others[1]
+    assert capitals["tokens"] == read["tokens"]
+    assert capitals["outputs"][0]["text"] == read["outputs"][0]["text"].upper() != read["outputs"][0]["text"]
+    assert "known: keep, recase" in complaint("translate", "-m", models[0], "--capitals", "up", stdin="A\n")
+
+
 def test_a_line_that_is_not_utf_8_is_named(models: tuple[Path, Path]) -> None:
     done = here("translate", "-m", models[0], stdin=b"ok\na\xff\n")
     assert "stdin, line 2: not UTF-8 (byte 1" in done.stderr

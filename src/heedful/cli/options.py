@@ -145,6 +145,13 @@ def _decoding_template(
             "--replace-unknown", help="Replace each <unk> by the source word with the largest attention weight."
         ),
     ] = False,
+    capitals: Annotated[
+        str | None,
+        typer.Option(
+            metavar="keep|recase",
+            help="Lines written all in capitals; recase: read them in lower case and write the output in capitals.",
+        ),
+    ] = None,
     batch_size: Annotated[int | None, typer.Option(metavar="N", min=1, help="Inputs per batch.")] = None,
     max_seconds: Annotated[
         float | None,

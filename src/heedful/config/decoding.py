@@ -45,6 +45,11 @@ class DecodingOptions(Section):
     replace_unknown: bool = Field(
         False, description="replace <unk> by the source word with the largest attention weight (Luong 2015b)"
     )
+    capitals: Literal["keep", "recase"] = Field(
+        "keep",
+        description="lines written all in capitals; recase: the model reads them in lower case, and its output is"
+        " written in capitals",
+    )
     batch_size: int = Field(64, gt=0, le=MAX_BATCH, description="sentences per batch, at most 10,000")
 
     def override(self, options: DecodingOptions) -> DecodingOptions:

@@ -36,7 +36,7 @@ from heedful.tasks.limits import MIN_LIMIT, inference_limits
 from heedful.tasks.recommend.api import Recommender
 from heedful.tasks.recommend.predict import recommend
 from heedful.tasks.seq2seq.api import TextGenerator
-from heedful.tasks.seq2seq.predict import Predictor, make_predictor, make_records
+from heedful.tasks.seq2seq.predict import Predictor, line_as_read, make_predictor, make_records
 
 DETAILS = ("tokens", "token_logp", "alignment")  # of an output, only with `alignments`
 TRIED_LENGTHS = (3, 11, 7, 14, 5, 9)  # tokens, of one width
@@ -124,7 +124,8 @@ class TextServable(GeneratingServable):
 
     def prepare(self, inputs: Sequence[Any], limits: Limits) -> list[Item]:
         source, most = self.predictor.assets.source, min(self.predictor.limits.max_source, limits.tokens)
-        return check_lines(self.name, inputs, lambda line: len(source.encode(line)) - 1, most)
+        decoding = self.predictor.decoding
+        return check_lines(self.name, inputs, lambda line: len(source.encode(line_as_read(line, decoding))) - 1, most)
 
     def run(
         self, payloads: Sequence[Any], options: Hashable, alignments: bool, stop: StopCondition

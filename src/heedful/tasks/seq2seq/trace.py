@@ -12,13 +12,14 @@ from heedful.tasks.base import TraceRequest
 from heedful.tasks.generation_trace import EncodedSource, apply_source_edits, gold_by_token, make_side, trace_source
 from heedful.tasks.limits import inference_limits, limit_lines
 from heedful.tasks.seq2seq.assets import LoadedSeq2Seq
+from heedful.tasks.seq2seq.predict import line_as_read
 from heedful.trace.schema import Gold, Trace
 
 
 def trace_line(loaded: LoadedSeq2Seq, request: TraceRequest, decoding: DecodingOptions) -> Trace:
     """Generate an output for a line (or force the given one), and record every step."""
     max_tokens = inference_limits([loaded.recipe]).max_source
-    (text,) = limit_lines([request.input], loaded.assets.source, max_tokens)
+    (text,) = limit_lines([line_as_read(request.input, decoding)], loaded.assets.source, max_tokens)
     line = apply_source_edits(replace(request, input=text))
     if not line.strip():
         raise DataError("there is nothing to trace in an empty sentence")
