@@ -28,8 +28,8 @@ Pair = tuple[str, str]
 CODE = re.compile(r"[_{}<>=`\\/|#@$*+^~\[\]]|\(\)|::|https?:|\w\.\w|--")
 WORD = re.compile(r"[^\W\d_]+(?:['’](?=\s|$))?|[^\W\d_]+['’]")
 MAX_WORDS = {"gnome": 40, "python": 40, "django": 40, "godot": 40}
-MANUALS, LAWS, MAX_LAW_WORDS = 40_000, 22_000, 45
-PHRASES, PHRASEBOOK = 6, 2  # copies of each phrase, of each phrase, word and filled pattern
+MANUALS, LAWS, MAX_LAW_WORDS = 30_000, 9_000, 35
+PHRASES, PHRASEBOOK = 3, 1  # copies of each phrase, of each phrase, word and filled pattern
 MIN_COUNT, MIN_PROBABILITY = 12, 0.45
 EVERYDAY_LINES = ("everyday", "everyday_2")
 ROUNDS = 5  # of expectation maximization
@@ -127,8 +127,8 @@ def typed_variants(pairs: Sequence[Pair], rng: Random) -> Iterator[Pair]:
             yield english.lower().rstrip(".!?").replace("'", "").strip(), french
         elif draw < 0.14:
             yield english.lower(), french
-        elif draw < 0.18:
-            yield english.upper(), french.upper()
+        elif draw < 0.18 and both_stop:
+            yield english[:-1].lower(), french[:-1]
         elif draw < 0.22:
             yield with_typo(english, rng), french
         elif draw < 0.25:

@@ -205,7 +205,7 @@ def read_words() -> Iterator[Pair]:
 def _with_articles(english: str, french: str, gender: str) -> Iterator[Pair]:
     if french.endswith("vacances") or english in ("trousers", "police"):
         return
-    vowel = french[0] in "aeiouéèêîœ" or french in (
+    vowel = french[0] in "aeiouâéèêîœ" or french in (
         "hôtel",
         "homme",
         "hôpital",
@@ -213,6 +213,7 @@ def _with_articles(english: str, french: str, gender: str) -> Iterator[Pair]:
         "heure",
         "histoire",
         "horloge",
+        "herbe",
     )
     definite = "l'" if vowel else {"m": "le ", "f": "la "}[gender]
     indefinite = {"m": "un ", "f": "une "}[gender]
