@@ -19,6 +19,7 @@ from matplotlib.image import AxesImage
 import heedful
 import small_models
 from heedful.errors import ArgumentError, TraceError
+from heedful.trace.schema import Trace
 from heedful.viz import open_page
 from heedful.viz.page import BUILT
 
@@ -73,6 +74,39 @@ def test_without_axes_a_figure_of_pyplot_is_drawn() -> None:
     heads = small_models.small_trace().plot(view="heads", title="all heads")
     assert isinstance(heads, Figure)
     assert heads.get_suptitle() == "all heads"
+
+
+@pytest.mark.parametrize("view", ["alignment", "lines"])
+def test_nothing_of_a_figure_is_cut_off(view: str) -> None:
+    words = ["a", "cat"] if view == "lines" else ["a rather long title of a film (2012)", "x"]
+    trace = Trace.from_weights(words, words[::-1], [[0.9, 0.1], [0.4, 0.6]])
+    figure = trace.plot(view=view).figure
+    assert isinstance(figure, Figure)
+    figure.canvas.draw()
+    (left, bottom), (right, top) = figure.get_tightbbox().get_points()
+    width, height = figure.get_size_inches()
+    assert 0 <= left < right <= width
+    assert 0 <= bottom < top <= height
+
+
+def test_small_axes_have_no_numbers_or_labels_that_overlap() -> None:
+    figure = Figure()
+    whole, quarter = figure.subplots(1, 2, width_ratios=[3, 1])
+    words = [f"word{n}" for n in range(16)]
+    weights = np.full((3, 16), 1 / 16)
+    for ax in (whole, quarter):
+        heedful.plot(weights, ax=ax, source=words)
+    assert len(whole.texts) == 0, "0.2 inches per cell"
+    assert [len(ax.get_xticklabels()) for ax in (whole, quarter)] == [16, 6]
+    whole.clear()
+    heedful.plot(weights[:, :8], ax=whole)
+    assert len(whole.texts) == 24
+    for ax in (whole, quarter):
+        ax.clear()
+        heedful.plot(weights, ax=ax, view="lines", source=words)
+    assert {text.get_rotation() for text in whole.texts if text.get_text() in words} == {40.0}
+    boxes = [text.get_window_extent() for text in whole.texts]
+    assert min(box.x0 for box in boxes) > 0, "the notes on the left are in the figure"
 
 
 def test_fonts_are_options_and_the_users_style_is_kept(ax: Axes) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +15,7 @@ from heedful.terminal_text import one_line
 from heedful.trace.schema import AttentionTable, Trace, fold
 from heedful.trace.schema.table import group_tokens
 from heedful.viz.base import TextStyle, View, ViewOptions
-from heedful.viz.canvas import subplots
+from heedful.viz.canvas import size_of, subplots
 from heedful.viz.limits import MAX_TERMINAL_CELLS, check_count, figure_labels, figure_size, piece_labels
 from heedful.viz.page import options_link, page_html
 from heedful.viz.palette import GOLD, NOTE
@@ -28,6 +30,10 @@ MAX_NUMBERED_CELLS = 400  # a larger matrix has colors only
 MAX_COLUMNS = 40  # a longer source continues in the next panel
 DARK = 0.5  # luminance of a cell below which its number is white
 MIN_NUMBER = 0.005  # smaller weights have no number
+CELL, BAR_WIDTH = (0.62, 0.46), 0.2  # width and height of a cell, and the width of the color bar, in inches
+MIN_CELL = (0.24, 0.14)  # width and height in inches of a cell that has room for its number
+LABEL_LETTERS, LETTER_WIDTH = 8, 0.09  # longer labels make a figure larger, by so many inches per letter
+LABEL_SPACE = 0.17  # inches between two labels, so that they do not overlap
 CELL_WIDTH, MAX_LABEL_WIDTH = 7, 18  # columns of a terminal
 
 
@@ -52,17 +58,27 @@ def alignment_figure(trace: Trace, options: ViewOptions) -> Figure:
     n_rows, n_columns = table.weights.shape
     n_panels = max(1, -(-n_columns // MAX_COLUMNS))
     per_panel = -(-n_columns // n_panels)
-    height, width = 1.8 + 0.46 * n_rows, 2.2 + 0.62 * min(n_columns, per_panel)
-    figure, grid = subplots(n_panels, 1, figsize=figure_size(width, n_panels * height), squeeze=False)
+    height = 1.8 + CELL[1] * n_rows + 0.6 * _label_excess(table.columns)  # they are slanted
+    width = 2.2 + CELL[0] * min(n_columns, per_panel) + _label_excess(table.rows)
+    size = figure_size(width, n_panels * height)
+    figure, grid = subplots(n_panels, 1, figsize=size, squeeze=False, layout="constrained")
     for panel in range(n_panels):
         part = slice(panel * per_panel, min((panel + 1) * per_panel, n_columns))
         axes = grid[panel][0]
         image = _draw_panel(axes, table, part, options)
-        figure.colorbar(image, ax=axes, label="weight", fraction=0.04, pad=0.02)
+        fraction = min(0.15, max(0.02, BAR_WIDTH / (CELL[0] * per_panel)))
+        figure.colorbar(
+            image, ax=axes, label="weight", fraction=fraction, aspect=CELL[1] * n_rows / BAR_WIDTH, pad=0.02
+        )
     note = hidden_note(trace, table, options)
     if note:
         grid[-1][0].text(0.0, -0.02, note, transform=grid[-1][0].transAxes, ha="left", va="top", color=NOTE, fontsize=8)
     return figure
+
+
+def _label_excess(labels: Sequence[str]) -> float:
+    """Return the inches that the longest label needs beyond what every figure has."""
+    return LETTER_WIDTH * max(0, max(map(len, figure_labels(labels)), default=0) - LABEL_LETTERS)
 
 
 def draw_alignment(axes: Axes, trace: Trace, options: ViewOptions) -> AxesImage:
@@ -75,7 +91,8 @@ def _draw_panel(axes: Axes, table: AttentionTable, part: slice, options: ViewOpt
     largest = max(1.0, float(table.weights.max(initial=0.0)))  # rows of some normalizers sum to more than 1
     image = axes.imshow(table.weights[:, part], cmap=options.cmap, vmin=0.0, vmax=largest, aspect="auto")
     _label_axes(axes, table, part)
-    if table.weights.size <= MAX_NUMBERED_CELLS:
+    width, height = (inches / count for inches, count in zip(size_of(axes), image.get_size()[::-1], strict=True))
+    if table.weights.size <= MAX_NUMBERED_CELLS and width >= MIN_CELL[0] and height >= MIN_CELL[1]:
         _write_numbers(axes, image, table.weights[:, part])
     for row, column in table.gold:
         if part.start <= column < part.stop:
@@ -100,8 +117,13 @@ def hidden_note(trace: Trace, table: AttentionTable, options: ViewOptions) -> st
 
 def _label_axes(axes: Axes, table: AttentionTable, part: slice) -> None:
     rows, columns = figure_labels(table.rows), figure_labels(table.columns[part])
-    axes.set_xticks(range(len(columns)), columns, rotation=40, ha="left", rotation_mode="anchor")
-    axes.set_yticks(range(len(rows)), rows)
+    every_column, every_row = (
+        max(1, math.ceil(LABEL_SPACE * len(labels) / inches))
+        for labels, inches in zip((columns, rows), size_of(axes), strict=True)
+    )
+    shown = range(0, len(columns), every_column)
+    axes.set_xticks(shown, columns[::every_column], rotation=40, ha="left", rotation_mode="anchor")
+    axes.set_yticks(range(0, len(rows), every_row), rows[::every_row])
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
     axes.tick_params(length=0)

@@ -13,7 +13,7 @@ from heedful.trace.schema import AttentionTable, SiteRecord, Trace
 from heedful.trace.schema.table import group_tokens
 from heedful.viz.alignment import build_table
 from heedful.viz.base import View, ViewOptions
-from heedful.viz.canvas import new_figure
+from heedful.viz.canvas import new_figure, size_of
 from heedful.viz.limits import MAX_MARKS, check_count, figure_labels, figure_size
 from heedful.viz.palette import INK, NOTE, STRONG
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MIN_WEIGHT = 0.05  # smaller weights have no arc; their sum is written below
 MAX_LINE_WEIGHT = 10.0  # larger weights, which need not sum to 1, are drawn alike
 CHARACTER_WIDTH = 0.1  # inches; all coordinates are in characters
+NOTE_LETTER = 0.068  # inches per letter of the note below the words
 ARC_HEIGHT = 0.6  # relative to the width of the arc
 WORDS_BOTTOM = -4.2  # where arcs to later words start
 READ = "read"  # the task whose input is predicted word by word
@@ -32,14 +33,14 @@ READ = "read"  # the task whose input is predicted word by word
 def arcs_figure(trace: Trace, options: ViewOptions) -> Figure:
     """Draw words in a row, arcs to earlier words above and to later words below, and surprisals where known."""
     figure = new_figure()
-    axes = draw_arcs(figure.add_axes((0.0, 0.0, 1.0, 1.0)), trace, options)
+    axes = draw_arcs(figure.add_axes((0.0, 0.0, 1.0, 1.0)), trace, options, True)
     (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
     figure.set_size_inches(figure_size(CHARACTER_WIDTH * (right - left), CHARACTER_WIDTH * (top - bottom)))
     return figure
 
 
-def draw_arcs(axes: Axes, trace: Trace, options: ViewOptions) -> Axes:
-    """Draw words and arcs into axes."""
+def draw_arcs(axes: Axes, trace: Trace, options: ViewOptions, own_figure: bool = False) -> Axes:
+    """Draw words and arcs into axes; a figure of our own becomes as wide as the words need."""
     record = trace.site(options.site)
     if record.query_side != record.key_side:
         raise TraceError(f"arcs: {record.site} attends from one text to another; use --view lines")
@@ -50,7 +51,8 @@ def draw_arcs(axes: Axes, trace: Trace, options: ViewOptions) -> Axes:
     check_count(len(arcs), MAX_MARKS, "arcs")
     surprisals = _surprisals(trace, record, options, len(words))
     two_way = bool((np.triu(table.weights, 1) > 0).any())
-    legend = textwrap.wrap(_legend(table, arcs, two_way, bool(surprisals)), max(40, round(1.6 * centers[-1])))
+    letters = max(40, round(1.6 * centers[-1])) if own_figure else max(20, round(size_of(axes)[0] / NOTE_LETTER))
+    legend = textwrap.wrap(_legend(table, arcs, two_way, bool(surprisals)), letters)
     above = max((centers[i] - centers[j] for i, j in arcs if i > j), default=2.0)
     below = max((centers[j] - centers[i] for i, j in arcs if i < j), default=0.0)
     left, right = centers[0] - 4, centers[-1] + 4

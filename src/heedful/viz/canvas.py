@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -30,3 +31,11 @@ def subplots(
     """Return a figure and its axes, as `pyplot.subplots` does."""
     figure = new_figure(**options)
     return figure, figure.subplots(rows, columns, squeeze=squeeze, sharey=sharey, height_ratios=height_ratios)
+
+
+def size_of(axes: Axes) -> tuple[float, float]:
+    """Return the width and the height of axes in inches."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    box = axes.get_window_extent()
+    return box.width / figure.dpi, box.height / figure.dpi

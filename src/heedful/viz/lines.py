@@ -9,7 +9,7 @@ import numpy as np
 from heedful.trace.schema import Trace
 from heedful.viz.alignment import build_table
 from heedful.viz.base import View, ViewOptions
-from heedful.viz.canvas import subplots
+from heedful.viz.canvas import size_of, subplots
 from heedful.viz.limits import MAX_MARKS, check_count, figure_labels, figure_size
 from heedful.viz.page import options_link, page_html
 from heedful.viz.palette import GOLD, NOTE, STRONG
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 MIN_WEIGHT = 0.01  # smaller weights are not drawn; their sum is written next to the lines
 MAX_LINE_WEIGHT = 10.0  # larger weights, which need not sum to 1, are drawn alike
 WORD_SPACING, LETTER_WIDTH = 0.75, 0.1  # inches, of the longer side
+NOTE_WIDTH = 1.15  # inches for the notes on the left
 
 
 def lines_figure(trace: Trace, options: ViewOptions) -> Figure:
     """Draw lines whose width and opacity are the weight; gold links have a color of their own."""
     table = build_table(trace, options)
-    figure, axes = subplots(figsize=figure_size(1.5 + WORD_SPACING * max(len(table.rows), len(table.columns)), 3.2))
+    figure, axes = subplots(figsize=figure_size(2.4 + WORD_SPACING * max(len(table.rows), len(table.columns)), 3.2))
+    figure.subplots_adjust(left=0.02, right=0.98)
     draw_lines(axes, trace, options)
     return figure
 
@@ -47,18 +49,20 @@ def draw_lines(axes: Axes, trace: Trace, options: ViewOptions) -> Axes:
                 alpha=min(1.0, float(weight)),
                 lw=2.2 * min(weight, MAX_LINE_WEIGHT) + 0.3,
             )
-    _write_words(axes, above, figure_labels(table.columns), 1.05, table.column_noun.plural)
-    _write_words(axes, below, figure_labels(table.rows), -0.05, table.row_noun.plural)
+    spacing = min(WORD_SPACING, (size_of(axes)[0] - NOTE_WIDTH) / n_positions)
+    _write_words(axes, above, figure_labels(table.columns), 1.05, table.column_noun.plural, spacing)
+    _write_words(axes, below, figure_labels(table.rows), -0.05, table.row_noun.plural, spacing)
     hidden = table.weights[table.weights < MIN_WEIGHT].sum() / max(1, len(table.rows))
     _write_note(axes, 0.5, f"lines under {MIN_WEIGHT:.0%}\nhide {hidden:.1%}\nof the weight")
-    axes.set(xlim=(-0.5, n_positions - 0.5), ylim=(-0.35, 1.35))
+    margin = NOTE_WIDTH * n_positions / max(NOTE_WIDTH, size_of(axes)[0] - NOTE_WIDTH)
+    axes.set(xlim=(-0.6 - margin, n_positions - 0.5), ylim=(-0.35, 1.35))
     axes.axis("off")
     return axes
 
 
-def _write_words(axes: Axes, positions: np.ndarray, words: list[str], y: float, name: str) -> None:
+def _write_words(axes: Axes, positions: np.ndarray, words: list[str], y: float, name: str, spacing: float) -> None:
     """Write the words of a side, rotated where they would overlap, and before them what they are."""
-    gap = WORD_SPACING * (float(positions[1] - positions[0]) if len(positions) > 1 else len(words[0]))
+    gap = spacing * (float(positions[1] - positions[0]) if len(positions) > 1 else len(words[0]))
     rotated = max(map(len, words), default=0) * LETTER_WIDTH > gap
     above = y > 0
     for position, word in zip(positions, words, strict=True):

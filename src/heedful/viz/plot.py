@@ -43,7 +43,8 @@ def plot(  # noqa: PLR0913 - one argument per choice
     """Draw a trace, or a matrix of attention weights, and return the artist.
 
     `ax` are the axes to draw into; without them, a new figure of pyplot is drawn, as large as the text needs or of
-    `size` (width, height) in inches. `view` is one of "alignment", "lines", "arcs" and "beam", which draw into one
+    `size` (width, height) in inches. Axes of `pyplot.subplots(layout="constrained")` leave room for long words and a
+    title. `view` is one of "alignment", "lines", "arcs" and "beam", which draw into one
     axes, or "heads", "steps", "photo", "words" and "history", which need a figure of their own; by default the one
     that suits the trace. `words=False` shows subwords, `specials=True` shows start and end tokens, `site` and `head`
     choose an attention (default: the alignment, the mean of its heads). `font` is a family or a size in points,
@@ -166,5 +167,10 @@ def _style(trace: Trace, font: str | float | None, in_users_axes: bool) -> Itera
         style["font.size"] = font
     elif not in_users_axes:
         style["font.size"] = FONT_SIZE
-    with matplotlib.rc_context({**style, "font.family": [*families, *further]}):
-        yield further
+    interactive = matplotlib.is_interactive()
+    try:
+        with matplotlib.rc_context({**style, "font.family": [*families, *further]}):
+            yield further
+            interactive = matplotlib.is_interactive()
+    finally:  # a notebook's backend turns this on when it is loaded, which the first figure does
+        matplotlib.interactive(interactive)
