@@ -20,8 +20,8 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from heedful.tasks.base import all_files
-from heedful.tasks.model_card import CARD, WEIGHTS, hash_files
-from heedful.tasks.model_folder import RECIPE, load_model
+from heedful.tasks.model_card import CARD, RECIPE, WEIGHTS, hash_files
+from heedful.tasks.model_folder import load_model
 from heedful.tasks.registry import get_task
 from heedful.tasks.self_test import make_self_test
 

@@ -15,8 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
-import torch
-
 OnProgress = Callable[[int], None]  # receives the number of items done since the last call
 _SOFT_PAUSE = 1  # omp_pause_soft
 
@@ -37,6 +35,8 @@ def run_in_threads(work: Callable[[int], None], items: Sequence[int], threads: i
         for item in items:
             work(item)
         return
+    import torch  # slow to import, and most users of this module only count processors
+
     torch_threads = torch.get_num_threads()
     try:
         with ThreadPoolExecutor(threads, initializer=limit_torch_threads, initargs=(1,)) as pool:
@@ -57,6 +57,8 @@ def limit_torch_threads(count: int) -> None:
 
     Where torch's OpenMP library is not accessible (only on Linux it is), the number of the process is changed.
     """
+    import torch
+
     torch.get_num_threads()  # torch sets the number of a thread at its first use, which must not come after ours
     for set_number in _thread_setters() or (torch.set_num_threads,):
         set_number(count)

@@ -57,7 +57,7 @@ def test_a_line_that_cannot_be_read_is_reported_and_the_others_are_answered(trai
 
 def test_the_time_limit_ends_a_command_with_what_is_done(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(1_000_000))
-    monkeypatch.setattr("heedful.decoding.stopping.monotonic", lambda: next(clock))  # a second per look at it
+    monkeypatch.setattr("heedful.stopping.monotonic", lambda: next(clock))  # a second per look at it
     words = ("translate", "-m", trained, "--batch-size", "1", "--max-length", "3", "--threads", "1")
     done = here(*words, "--max-seconds", "12", stdin="the a falls\n" * 9)
     answered = len(done.stdout.splitlines())

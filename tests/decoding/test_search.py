@@ -19,7 +19,7 @@ from heedful.config import DecodingOptions
 from heedful.data.batch import EncodedPair, TextBatch, collate, pad
 from heedful.data.tokenizer import END, PAD, START
 from heedful.decoding import Ensemble, Hypothesis, batched, force_decode, search
-from heedful.decoding.beam import length_penalty
+from heedful.hypothesis import length_penalty
 from heedful.models import Seq2Seq
 
 FULL = Hooks(Detail.WEIGHTS)

@@ -84,7 +84,7 @@ def test_a_condition_that_is_not_met_changes_nothing(method: dict[str, object]) 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_time_limit_says_how_many_inputs_were_done(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr("heedful.decoding.stopping.monotonic", lambda: now)
+    monkeypatch.setattr("heedful.stopping.monotonic", lambda: now)
     stop = StopCondition(max_seconds=2.0)
 
     def end_time(count: int) -> None:

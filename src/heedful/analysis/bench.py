@@ -22,6 +22,7 @@ from heedful.errors import DataError
 from heedful.tasks.model_card import read_card
 from heedful.tasks.model_folder import check_task
 from heedful.tasks.seq2seq.evaluate import evaluation_pairs
+from heedful.tasks.seq2seq.outputs import limit_length
 from heedful.tasks.seq2seq.predict import Predictor, load_predictor
 
 N_WARM_UP = 8  # lines generated before the first measurement
@@ -98,7 +99,7 @@ def bench(
 ) -> list[BenchResult]:
     """Measure every mode in float32 and int8; each round runs each of them once."""
     predictors = {int8: load_predictor(models, int8, threads) for int8 in (False, True)}
-    lines = predictors[False].limit_length(lines)
+    lines = limit_length(predictors[False], lines)
     configurations = [(mode, int8) for mode in DECODING_MODES for int8 in (False, True)]
     rates: dict[tuple[DecodingMode, bool], list[float]] = {configuration: [] for configuration in configurations}
     outputs: dict[tuple[DecodingMode, bool], list[Hypothesis]] = {}

@@ -25,6 +25,7 @@ from heedful.errors import ModelError
 
 if TYPE_CHECKING:
     from heedful.config import DecodingOptions
+    from heedful.tasks.seq2seq.outputs import TextPredictor
 
 COMMANDS: Mapping[str, str] = {  # task -> help
     "translate": "Translate text. One line in, one line out; blank lines stay blank.",
@@ -51,26 +52,23 @@ def make_command(task: str) -> Callable[..., None]:
         options, max_seconds = parse_decoding(decoding), decoding["max_seconds"]
         check_files(files or [])
         from heedful.cli.progress import lines_progress
-        from heedful.decoding import StopCondition
-        from heedful.tasks.bundled import find_models
+        from heedful.stopping import StopCondition
         from heedful.tasks.generation_result import UnlikeNotes
-        from heedful.tasks.open_model import is_from_elsewhere, load_from_elsewhere
-        from heedful.tasks.seq2seq.predict import generate_records, generate_texts, load_predictor
+        from heedful.tasks.model_names import is_from_elsewhere
+        from heedful.tasks.seq2seq.outputs import generate_records, generate_texts
 
         if any(map(is_from_elsewhere, model or [])):
-            _generate_elsewhere(load_from_elsewhere, model or [], files or [], options, max_seconds, json)
+            _generate_elsewhere(model or [], files or [], options, max_seconds, json)
             return
         warn_if_int8_is_slow(int8)
-        predictor = load_predictor(find_models(model or [], task), int8, threads)
-        if predictor.task != task:
-            raise ModelError(f"{predictor.name} was trained for {predictor.task}; use heedful {predictor.task}")
-        options = predictor.decoding.override(options)
+        models = _Models(model or [], task, options, int8, threads)
+        options = models.predictor.decoding.override(options)
         # with a time limit fewer lines at a time, so that those that are done are printed when it ends
         inputs = InputLines(files or [], options.batch_size if max_seconds is not None else CHUNK)
         stop, notes = StopCondition(max_seconds), UnlikeNotes()
         with lines_progress(count_lines(files or [])) as on_progress, report_timeout(inputs):
             for lines in inputs:
-                first = inputs.count - len(lines) + 1
+                first, predictor = inputs.count - len(lines) + 1, models.predictor_for(len(lines))
                 if json:
                     records = generate_records(
                         predictor, lines, options, on_progress, first, on_too_long.value, stop, notes
@@ -91,8 +89,42 @@ def make_command(task: str) -> Callable[..., None]:
     return command
 
 
+class _Models:
+    """The models of a call: in NumPy for a few lines, so that the first output does not wait for torch, else in torch.
+
+    Both give the same texts; log-probabilities differ by rounding (tests/numpy_backend).
+    """
+
+    def __init__(self, names: Sequence[str], task: str, options: DecodingOptions, int8: bool, threads: int) -> None:
+        from heedful.tasks.bundled import find_models
+        from heedful.tasks.license_notice import show_license_once
+        from heedful.tasks.seq2seq.numpy_predict import load_numpy_predictor
+
+        self.folders, self.int8, self.threads = find_models(names, task), int8, threads
+        numpy_predictor = None if int8 or len(self.folders) > 1 else load_numpy_predictor(self.folders[0], options)
+        self.needs_torch = numpy_predictor is None
+        self.predictor: TextPredictor = self._load() if numpy_predictor is None else numpy_predictor
+        if numpy_predictor is not None:
+            show_license_once(numpy_predictor)
+        if self.predictor.task != task:
+            name, trained_for = self.predictor.name, self.predictor.task
+            raise ModelError(f"{name} was trained for {trained_for}; use heedful {trained_for}")
+
+    def predictor_for(self, lines: int) -> TextPredictor:
+        """Return the predictor for so many lines; once torch is needed, it is used for all that follow."""
+        from heedful.tasks.seq2seq.numpy_predict import MAX_LINES
+
+        if not self.needs_torch and lines > MAX_LINES:
+            self.needs_torch, self.predictor = True, self._load()
+        return self.predictor
+
+    def _load(self) -> TextPredictor:
+        from heedful.tasks.seq2seq.predict import load_predictor
+
+        return load_predictor(self.folders, self.int8, self.threads)
+
+
 def _generate_elsewhere(
-    load: Callable[[str], Any],
     models: Sequence[str],
     files: Sequence[Path],
     options: DecodingOptions,
@@ -100,11 +132,12 @@ def _generate_elsewhere(
     json: bool,
 ) -> None:
     """Generate with a model of another library, by its own settings and search."""
-    from heedful.decoding import StopCondition
+    from heedful.stopping import StopCondition
+    from heedful.tasks.open_model import load_from_elsewhere
 
     if len(models) > 1:
         raise ModelError(f"{', '.join(models)}: models of other libraries cannot form an ensemble")
-    loaded = load(models[0])
+    loaded = load_from_elsewhere(models[0])
     inputs, stop = InputLines(list(files)), StopCondition(max_seconds)
     with report_timeout(inputs):
         for lines in inputs:

@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from heedful.cli.console import make_console
-from heedful.training.types import Callbacks, Report, noop
+from heedful.parallel import no_progress
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, ProgressColumn
+
+    from heedful.training.types import Callbacks, Report
 
 MIN_LINES = 100  # fewer lines get no bar
 
@@ -21,6 +23,8 @@ MIN_LINES = 100  # fewer lines get no bar
 def training_progress() -> Iterator[Callbacks]:
     """Yield callbacks that show a training run on the terminal."""
     from rich.progress import TextColumn  # slow to import, and not needed for a few lines
+
+    from heedful.training.types import Callbacks
 
     console = make_console(stderr=True, soft_wrap=True)
     loss_column = TextColumn("{task.fields[loss]}")
@@ -60,7 +64,7 @@ def training_progress() -> Iterator[Callbacks]:
 def lines_progress(total: int | None) -> Iterator[Callable[[int], None]]:
     """Yield a function that advances a bar; there is none for few lines, or if the terminal shows the output."""
     if (total is not None and total < MIN_LINES) or not sys.stderr.isatty() or sys.stdout.isatty():
-        yield noop
+        yield no_progress
         return
     from rich.progress import TextColumn
 

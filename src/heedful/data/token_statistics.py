@@ -10,16 +10,18 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.data.asset_files import asset_file, read_json
-from heedful.data.corpus import Corpus
-from heedful.data.pairs import TextPair
 from heedful.data.tokenizer import END, UNK, Tokenizer
 from heedful.errors import ModelError
+
+if TYPE_CHECKING:
+    from heedful.data.corpus import Corpus  # imports torch
+    from heedful.data.pairs import TextPair
 
 FILE_NAME = "source.statistics.json"
 PSEUDO_COUNT = 0.5  # of a token that the training text does not contain

@@ -4,8 +4,9 @@ from heedful.decoding.batched import search_all
 from heedful.decoding.beam import BeamSearch
 from heedful.decoding.ensemble import Ensemble
 from heedful.decoding.search import force_decode, search
-from heedful.decoding.stopping import NEVER, StopCondition
-from heedful.decoding.types import Hypothesis, SearchResult
+from heedful.decoding.types import SearchResult
+from heedful.hypothesis import Hypothesis
+from heedful.stopping import NEVER, StopCondition
 
 __all__ = [
     "NEVER",

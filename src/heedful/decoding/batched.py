@@ -8,11 +8,11 @@ from heedful.attention import NO_HOOKS, Hooks
 from heedful.config import DecodingOptions
 from heedful.data.batch import TextBatch
 from heedful.decoding.search import search
-from heedful.decoding.stopping import NEVER, StopCondition
-from heedful.decoding.types import Hypothesis
 from heedful.errors import DecodingCancelledError, DecodingTimeoutError
+from heedful.hypothesis import Hypothesis
 from heedful.models import AutoregressiveModel
 from heedful.parallel import OnProgress, no_progress, run_in_threads
+from heedful.stopping import NEVER, StopCondition
 
 MAX_HYPOTHESES = 8_192  # per batch
 MAX_SOURCE_TOKENS = 8_192  # per batch, with padding: an encoder is one call, which no time limit interrupts

@@ -14,22 +14,12 @@ from heedful.attention import Detail, Hooks
 from heedful.config import DecodingOptions
 from heedful.data.batch import Padded, TextBatch
 from heedful.data.tokenizer import END
-from heedful.decoding.steps import ForcedTokens, SelfSites, check_finite, forced_tokens, join_weights, step_weights
-from heedful.decoding.stopping import NEVER, StopCondition
-from heedful.decoding.types import Hypothesis
+from heedful.decoding.steps import ForcedTokens, SelfSites, forced_tokens, join_weights, step_weights
+from heedful.hypothesis import IMPOSSIBLE, Hypothesis, check_finite, length_penalty
 from heedful.models import AutoregressiveModel, NextTokens, State, next_token_logits
+from heedful.stopping import NEVER, StopCondition
 
 MIN_COVERAGE = 1e-10  # Wu 2016, eq. 14 takes the logarithm of the coverage, which may be 0
-IMPOSSIBLE = float("-inf")
-
-
-def length_penalty(length: int, exponent: float) -> float:
-    """Return `((5 + |Y|) / 6) ** exponent` (Wu 2016, eq. 14).
-
-    >>> length_penalty(1, 0.6), round(length_penalty(13, 1.0), 2)
-    (1.0, 3.0)
-    """
-    return float(((5 + length) / 6) ** exponent)
 
 
 class BeamStep(NamedTuple):

@@ -16,15 +16,15 @@ from heedful.decoding.steps import (
     ForcedTokens,
     StepChoice,
     check_all_finite,
-    check_finite,
     forced_tokens,
     join_steps,
     self_attention_sites,
     step_weights,
 )
-from heedful.decoding.stopping import NEVER, StopCondition
-from heedful.decoding.types import Hypothesis, SearchResult
+from heedful.decoding.types import SearchResult
+from heedful.hypothesis import Hypothesis, check_finite
 from heedful.models import AutoregressiveModel, State, next_token_logits
+from heedful.stopping import NEVER, StopCondition
 
 
 @torch.inference_mode()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -11,8 +10,7 @@ from torch import Tensor, nn
 
 from heedful.attention import AttentionOutput
 from heedful.data.batch import Padded
-from heedful.decoding.types import Hypothesis
-from heedful.errors import DecodingError
+from heedful.hypothesis import Hypothesis, check_finite
 from heedful.trace.schema import Site
 
 SelfSites = frozenset[str]  # names of the decoder's self-attention sites
@@ -39,15 +37,6 @@ def forced_tokens(prefix: Padded | None, sentences: Tensor, t: int) -> ForcedTok
     if prefix is None or t >= prefix.ids.shape[1]:
         return None
     return ForcedTokens(prefix.keep[sentences, t], prefix.ids[sentences, t])
-
-
-def check_finite(logp: Sequence[float], step: int) -> None:
-    """Raise DecodingError if the most likely token of a row has no finite log-probability."""
-    if not all(map(math.isfinite, logp)):
-        raise DecodingError(
-            f"the model's output is not finite in step {step + 1:,}; its weights are damaged, or its learning rate was"
-            " too high"
-        )
 
 
 def check_all_finite(token_logp: Sequence[float]) -> None:

@@ -14,11 +14,10 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from torch import nn
 
 from heedful.config import DecodingOptions, ModelConfig, Recipe
-from heedful.data.asset_files import asset_file
 from heedful.decoding import NEVER, StopCondition
 from heedful.errors import DataError, TraceError
 from heedful.metrics import Comparison, Metric
-from heedful.tasks.model_card import WEIGHTS, hash_file
+from heedful.tasks.model_card import hash_weights
 from heedful.tasks.probes import MeasureAdapter
 from heedful.trace.replay import Parameters, Replay
 from heedful.trace.schema import Edit, Gold, ModelInfo, Side, Trace, TraceDetail
@@ -49,8 +48,7 @@ class LoadedModel(NamedTuple, Generic[AssetsT, ModelT]):
 
     def sha256(self) -> str:
         """Return the hash of the weights file: the card's, which loading has checked."""
-        listed = self.card.get("files", {}).get(WEIGHTS) or self.card.get("sha256")
-        return str(listed) if listed else hash_file(asset_file(self.path, WEIGHTS))
+        return hash_weights(self.path, self.card)
 
     def describe(self) -> ModelInfo:
         """Return the model's entry in a trace."""

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 from heedful.data.paths import cache_folder
-from heedful.tasks.base import LoadedModel
 
 
-def show_license_once(loaded: LoadedModel[Any, Any]) -> None:
+class Licensed(Protocol):
+    """A loaded model: its name, its card and the hash of its weights."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def card(self) -> Mapping[str, Any]: ...
+    def sha256(self) -> str: ...
+
+
+def show_license_once(loaded: Licensed) -> None:
     """Print license and attribution of a model to stderr the first time it is used on this machine."""
     license = loaded.card.get("license")
     if not license:

@@ -11,9 +11,10 @@ from heedful.data.asset_files import asset_file, has_checkpoint, read_json
 from heedful.errors import ModelError
 
 FORMAT = 2  # format 1 is read through config/migrate.py, models/migrate.py, data/asset_files.py and CARD_KEYS
-CARD, WEIGHTS = "model.json", "model.safetensors"
+CARD, RECIPE, WEIGHTS = "model.json", "recipe.toml", "model.safetensors"
 CARD_KEYS = {"figures": "metrics", "ended": "stopped_by", "licence": "license"}  # format 1 -> format 2
 MAX_CARD_BYTES = 1_000_000
+MAX_WEIGHT = 1e15  # of trained models the largest are some thousands; a flipped bit of an exponent makes 1e38
 REPAIR_HINT = "copy the folder again, or train the model again"
 
 
@@ -98,6 +99,12 @@ def hash_file(path: Path) -> str:
     """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def hash_weights(folder: Path, card: Mapping[str, Any]) -> str:
+    """Return the hash of the weights file: the card's, which loading has checked."""
+    listed = card.get("files", {}).get(WEIGHTS) or card.get("sha256")
+    return str(listed) if listed else hash_file(asset_file(folder, WEIGHTS))
 
 
 def check_files(folder: Path, card: Mapping[str, Any]) -> int:

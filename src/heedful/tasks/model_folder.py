@@ -26,14 +26,22 @@ from heedful.data.asset_files import asset_file
 from heedful.errors import ConfigError, ModelError
 from heedful.models.migrate import migrate_weights
 from heedful.tasks.base import Assets, LoadedModel, Task
-from heedful.tasks.model_card import CARD, FORMAT, REPAIR_HINT, WEIGHTS, check_files, hash_files, read_card
+from heedful.tasks.model_card import (
+    CARD,
+    FORMAT,
+    MAX_WEIGHT,
+    RECIPE,
+    REPAIR_HINT,
+    WEIGHTS,
+    check_files,
+    hash_files,
+    read_card,
+)
 from heedful.tasks.registry import get_task
 from heedful.tasks.self_test import make_self_test
 
-RECIPE = "recipe.toml"
 DRAFTS = ".model.*.tmp"  # folders in which a model is written before its files are renamed
 MAX_HEADER_BYTES = 10_000_000  # of the weights; a model of a thousand tensors has 100 kB
-MAX_WEIGHT = 1e15  # of trained models the largest are some thousands; a flipped bit of an exponent makes 1e38
 MAX_LISTED = 3  # weights that an error names
 
 

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from heedful import registry
 from heedful.errors import ModelError
 from heedful.tasks.bundled import find_models
 from heedful.tasks.model_folder import load_model
+from heedful.tasks.model_names import SOURCES, is_from_elsewhere
 
-SOURCES: Mapping[str, tuple[str, str]] = {  # prefix -> the function that loads, and its extra; imported when it is used
-    "hf:": ("heedful.integrations.transformers.loading:load_transformers", "transformers"),
-    "hub:": ("heedful.integrations.hub:load_from_hub", "hub"),
-}
-
-
-def is_from_elsewhere(name: object) -> bool:
-    """Return whether a name has the prefix of models that are no model folders of ours, such as `hf:`."""
-    return str(name).startswith(tuple(SOURCES))
+__all__ = ["is_from_elsewhere", "load_from_elsewhere", "open_model"]
 
 
 def open_model(name: str | None, task: str) -> Any:

@@ -21,8 +21,8 @@ from heedful.data.paths import has_prefix
 from heedful.errors import ModelError, TrainingError
 from heedful.section import Section
 from heedful.tasks.base import Assets, Task, all_files
-from heedful.tasks.model_card import WEIGHTS, is_finished
-from heedful.tasks.model_folder import DRAFTS, RECIPE, save_model
+from heedful.tasks.model_card import RECIPE, WEIGHTS, is_finished
+from heedful.tasks.model_folder import DRAFTS, save_model
 from heedful.tasks.registry import get_task
 from heedful.tasks.run_lock import LOCK_FILE, lock_folder
 from heedful.training import is_main_process

@@ -29,7 +29,7 @@ from heedful.metrics import (
     recall_by_position,
 )
 from heedful.tasks.base import EvaluationRequest, Table, no_log
-from heedful.tasks.model_folder import RECIPE
+from heedful.tasks.model_card import RECIPE
 from heedful.tasks.seq2seq.predict import Predictor, generate_texts, load_predictor
 from heedful.tasks.splits import choose_split, open_splits
 
