@@ -1,140 +1,159 @@
-"""Load on `heedful serve` over loopback: one client one by one, against many at once, interleaved in one run.
+"""Load on `heedful serve`, and on CTranslate2 behind the same shell: one command for the table of serve.md.
 
-    python benchmarks/serve.py --clients 64 --rounds 3 --seconds 20
-    python benchmarks/serve.py --int8 ...
-    python benchmarks/serve.py --clients 256 --rounds 1 --seconds 60 --queue 120
+    python benchmarks/serve.py                                    # everything, on an idle machine: about 10 minutes
+    python benchmarks/serve.py --seconds 3 --print                # a short try, which changes no file
+    python benchmarks/serve.py --only int8 float32 --print
 
-Sentences have 1 to 25 words. Every answer is compared with that of a request by
-itself, so that order and texts are checked.
-The client is plain asyncio, because on two cores its time is the server's.
+Runs of a comparison are interleaved. Sentences have 1 to 25 words, beam 5. Every answer is compared with that of a
+request by itself, so that order and texts are checked. Processor times hardly depend on what else the machine does.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import json
-import random
-import statistics
+import os
 import subprocess
 import sys
+import tempfile
 import time
-import urllib.request
-from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import NamedTuple
 
-WORDS = (
-    "the cat sleeps on an old chair and my brother reads a big book about dogs in small house near river when it rains"
-).split()
+from serve_load import Load, Server, make_lines, serving
 
-
-def make_lines(count: int) -> list[str]:
-    """Return sentences of mixed lengths."""
-    rng = random.Random(1)
-    return [" ".join(rng.choice(WORDS) for _ in range(rng.randint(1, 25))).capitalize() + "." for _ in range(count)]
-
-
-def make_request(port: int, line: str) -> bytes:
-    """Return the bytes of a request."""
-    body = json.dumps({"inputs": [line]}).encode()
-    head = f"POST /v1/translate HTTP/1.1\r\nHost: localhost:{port}\r\nContent-Type: application/json\r\n"
-    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+HERE = Path(__file__).parent
+PAGE = HERE / "serve.md"
+BEGIN, END = "<!-- begin: python benchmarks/serve.py -->", "<!-- end -->"
+HEEDFUL = Path(sys.executable).parent / "heedful"
+MANY, TOO_MANY, QUEUE = 64, 256, 160
+OUTPUT_TOKENS = 20  # of the Transformer, whose outputs never end by themselves
+HEAD = (
+    "| run | per s | ratio | target | median | p99 / median | answers | wrong | CPU per answer | memory |\n"
+    "|---|---|---|---|---|---|---|---|---|---|"
+)
 
 
-async def client(
-    port: int, lines: list[str], number: int, end: float, results: list[tuple[str, int, float, str]]
-) -> None:
-    """Send one request after the other until the time is over."""
-    rng = random.Random(number)
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    while time.monotonic() < end:
-        line = rng.choice(lines)
-        begin = time.monotonic()
-        writer.write(make_request(port, line))
-        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-        status = int(head.split(" ", 2)[1])
-        length = int(head.partition("content-length: ")[2].split("\r\n")[0])
-        content = json.loads(await reader.readexactly(length))
-        text = content["outputs"][0]["text"] if status == 200 else str("retry-after: " in head)
-        results.append((line, status, time.monotonic() - begin, text))
-        if status == 503:
-            await asyncio.sleep(rng.uniform(0.5, 1.0))
-    writer.close()
+class Row(NamedTuple):
+    """A line of the table."""
+
+    name: str
+    load: Load
+    ratio: float | None = None
+    target: str = ""
+
+    def __str__(self) -> str:
+        load = self.load
+        answers = ", ".join(f"{count:,} x {status}" for status, count in sorted(load.statuses.items()))
+        if load.without_retry_after:
+            answers += f" ({load.without_retry_after} without Retry-After)"
+        cells = [
+            self.name,
+            f"{load.per_second:.1f}",
+            "" if self.ratio is None else f"{self.ratio:.2f}",
+            self.target,
+            f"{load.median_ms:.0f} ms",
+            f"{load.p99_ms / load.median_ms:.2f}",
+            answers,
+            str(load.wrong),
+            f"{load.cpu_ms:.2f} ms",
+            f"{load.megabytes[0]:.0f} to {max(load.megabytes):.0f} MB",
+        ]
+        return f"| {' | '.join(cells)} |"
 
 
-async def load(
-    port: int, lines: list[str], clients: int, seconds: float
-) -> tuple[list[tuple[str, int, float, str]], float]:
-    """Return every answer of some clients, and the seconds that it took."""
-    results: list[tuple[str, int, float, str]] = []
-    begin = time.monotonic()
-    await asyncio.gather(*(client(port, lines, number, begin + seconds, results) for number in range(clients)))
-    return results, time.monotonic() - begin
+def served(model: str | Path, int8: bool, **options: object) -> tuple[list[str | Path], dict[str, object]]:
+    """Return the command that serves a model of ours, and options of decoding."""
+    flags = ["--int8"] if int8 else []
+    return [HEEDFUL, "serve", "-m", model, "--port", "0", "--queue", str(QUEUE), *flags], options
 
 
-def memory(pid: int) -> float:
-    """Return the resident memory of a process, in MB."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.partition("VmRSS:")[2].split()[0]) / 1e3
+def compare_with_one(name: str, int8: bool, target: str, lines: Sequence[str], seconds: float) -> Iterator[Row]:
+    """Yield one client, many at once, and one client again."""
+    command, options = served("en-fr", int8)
+    with serving(*command, options=options) as server:
+        server.ask(lines)
+        before, many, after = (server.load(n, s) for n, s in ((1, seconds / 3), (MANY, seconds), (1, seconds / 3)))
+        for load in (before, after):
+            yield Row(f"{name}, one client", load)
+        yield Row(
+            f"{name}, {MANY} clients", many, many.per_second / fmean([before.per_second, after.per_second]), target
+        )
 
 
-def describe(results: list[tuple[str, int, float, str]], seconds: float, expected: dict[str, str]) -> dict[str, Any]:
-    """Return throughput, latencies and errors."""
-    done = [row for row in results if row[1] == 200]
-    times = sorted(row[2] for row in done)
-    return {
-        "per_second": len(done) / seconds,
-        "median_ms": 1e3 * statistics.median(times),
-        "p99_ms": 1e3 * times[int(0.99 * (len(times) - 1))],
-        "statuses": dict(Counter(row[1] for row in results)),
-        "without_retry_after": sum(row[1] == 503 and row[3] != "True" for row in results),
-        "wrong": sum(row[3] != expected[row[0]] for row in done),
-    }
+def overload(lines: Sequence[str], seconds: float) -> Iterator[Row]:
+    """Yield more clients than the queue has places."""
+    command, options = served("en-fr", int8=True)
+    with serving(*command, options=options) as server:
+        server.ask(lines)
+        server.load(MANY, seconds / 10)
+        yield Row(f"int8, {TOO_MANY} clients, queue {QUEUE}", server.load(TOO_MANY, seconds))
+
+
+def compare_with_ctranslate2(lines: Sequence[str], seconds: float) -> Iterator[Row]:
+    """Yield a Transformer of ours, and the same one in CTranslate2 behind the same shell without a batcher."""
+    script, options = HERE / "serve_ctranslate2.py", {"beam": 5, "max_length": OUTPUT_TOKENS}
+    with tempfile.TemporaryDirectory() as folder:
+        model, export = Path(folder) / "transformer", Path(folder) / "ctranslate2"
+        subprocess.run([sys.executable, script, model, export, "--make"], check=True)
+        for int8 in (True, False):
+            flags = ["--int8"] if int8 else []
+            ours, _ = served(model, int8)
+            with (
+                serving(*ours, options=options) as own,
+                serving(script, model, export, *flags, options=options) as other,
+            ):
+                yield from _interleave("int8" if int8 else "float32", own, other, lines, seconds / 4)
+
+
+def _interleave(name: str, own: Server, other: Server, lines: Sequence[str], seconds: float) -> Iterator[Row]:
+    for server in (own, other):
+        server.ask(lines)
+    loads = [server.load(MANY, seconds) for server in (own, other, own, other)]
+    for load in loads[1::2]:
+        yield Row(f"Transformer {name}, CTranslate2, {MANY} clients", load)
+    for load, beside in zip(loads[::2], loads[1::2], strict=True):
+        ratio = load.per_second / beside.per_second
+        yield Row(f"Transformer {name}, heedful, {MANY} clients", load, ratio, "at least 2")
+
+
+def describe_machine() -> str:
+    """Return when and on what the runs were made."""
+    commit = subprocess.run(
+        ["git", "-C", str(HERE), "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{time.strftime('%Y-%m-%d')}, commit {commit}, {cpus} processors, load average at the start {load:.1f}."
 
 
 def main() -> None:
-    """Start a server, load it, and print a line per round."""
+    """Make the runs, print a line per run, and write the table into serve.md."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--clients", type=int, default=64)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--queue", type=int, default=160)
-    parser.add_argument("--int8", action="store_true")
-    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=60.0, help="of the runs with many clients")
+    parser.add_argument("--sentences", type=int, default=100)
+    parser.add_argument("--only", nargs="+", choices=("int8", "float32", "overload", "ctranslate2"))
+    parser.add_argument("--print", action="store_true", help="do not change serve.md")
     options = parser.parse_args()
-    flags = ["--int8"] if options.int8 else []
-    program = [str(Path(sys.executable).parent / "heedful"), "serve", "-m", "en-fr", "--port", "0"]
-    command = [*program, "--queue", str(options.queue), "--workers", str(options.workers), *flags]
-    lines = make_lines(200)
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        port = int(next(line for line in process.stderr if line.startswith("listening")).split()[2].rpartition(":")[2])
-        drain = subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL)
-        while True:
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/ready")
-                break
-            except OSError:
-                time.sleep(0.2)
-        expected: dict[str, str] = {}
-        for line in lines:
-            request = urllib.request.Request(
-                f"http://127.0.0.1:{port}/v1/translate", json.dumps({"inputs": [line]}).encode()
-            )
-            request.add_header("content-type", "application/json")
-            expected[line] = json.load(urllib.request.urlopen(request))["outputs"][0]["text"]  # noqa: S310
-        ratios = []
-        for number in range(options.rounds):
-            single = describe(*asyncio.run(load(port, lines, 1, options.seconds / 2)), expected)
-            many = describe(*asyncio.run(load(port, lines, options.clients, options.seconds)), expected)
-            ratios.append(many["per_second"] / single["per_second"])
-            record = {"round": number, "ratio": ratios[-1], "mb": memory(process.pid), "one": single, "many": many}
-            print(json.dumps(record), flush=True)
-        print(f"ratio: median {statistics.median(ratios):.2f}, {min(ratios):.2f} to {max(ratios):.2f}")
-        process.terminate()
-        process.wait()
-        drain.terminate()
+    lines, seconds, machine = make_lines(options.sentences), options.seconds, describe_machine()
+    parts: dict[str, Callable[[], Iterator[Row]]] = {
+        "int8": lambda: compare_with_one("int8", True, "at least 5", lines, seconds),
+        "float32": lambda: compare_with_one("float32", False, "at least 3", lines, seconds),
+        "overload": lambda: overload(lines, seconds),
+        "ctranslate2": lambda: compare_with_ctranslate2(lines, seconds),
+    }
+    table = [HEAD]
+    print(machine, HEAD, sep="\n", flush=True)
+    for name in options.only or parts:
+        for row in parts[name]():
+            table.append(str(row))
+            print(row, flush=True)
+    if not options.print:
+        text = PAGE.read_text(encoding="utf-8")
+        before, _, rest = text.partition(BEGIN)
+        content = "\n".join([machine, "", *table])
+        PAGE.write_text(f"{before}{BEGIN}\n\n{content}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8")
 
 
 if __name__ == "__main__":
