@@ -55,6 +55,23 @@ def test_every_preset_is_valid_and_loads_again_as_written(name: str, tmp_path: P
         assert value == node, keys
 
 
+def test_overrides_name_files_as_they_are_in_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "recipes").mkdir()
+    path = write(tmp_path / "recipes", "[data]\ntrain = 'own.csv'\nvalid = 'v.csv'\n")
+    monkeypatch.chdir(tmp_path)
+    for name in ("own.csv", "here.csv", "both.csv", "recipes/both.csv"):
+        (tmp_path / name).write_text("a,b\n")
+    assert load_recipe(path).recipe.data.train == ("own.csv",), "a recipe names files from its folder on"
+    here = str(tmp_path / "here.csv")
+    assert load_recipe(path, ["data.train=here.csv", "data.valid=both.csv"]).recipe.data.train == (here,)
+    assert load_recipe(path, ["data.valid=both.csv"]).recipe.data.valid == ("both.csv",)
+    loaded = load_recipe(path, ['data.train=["here.csv", "data:x/y.csv"]', "data.test=missing.csv"])
+    assert loaded.recipe.data.train == (here, "data:x/y.csv")
+    assert loaded.recipe.data.test == ("missing.csv",)
+
+
 def test_overrides_win_over_the_recipe_and_the_recipe_over_the_preset(tmp_path: Path) -> None:
     path = write(tmp_path, WORLD + '[model]\npreset = "rnnsearch"\n[model.attention]\nhidden = 7\nscore = "general"\n')
     loaded = load_recipe(path, ["model.attention.hidden=9"])

@@ -19,6 +19,19 @@ from heedful.errors import ConfigError, Problem, nearest
 Keys = tuple[str, ...]  # path of a setting, such as ("model", "encoder", "layers")
 MAX_BYTES = 1_000_000  # of a recipe; the largest of the package has 3 kB
 MAX_FILES_LISTED = 8  # of a folder, in an error
+PATHS = {  # settings that name files or folders, which overrides may name as they are in the current folder
+    ("data", "train"),
+    ("data", "valid"),
+    ("data", "test"),
+    ("data", "extra_train"),
+    ("data", "vectors"),
+    ("data", "images", "folder"),
+    ("data", "images", "captions"),
+    ("data", "ratings", "titles"),
+    ("training", "init_from"),
+    ("training", "teachers"),
+    ("training", "guided", "links"),
+}
 MAX_DEPTH = 8  # of sections in sections; the schema has 3
 
 
@@ -50,7 +63,7 @@ def resolve_recipe(
     problems: list[Problem] = []
     override_texts: dict[Keys, str] = {}  # what the user typed for each overridden key
     for text in overrides:
-        _apply_override(text, tree, override_texts, problems)
+        _apply_override(text, tree, override_texts, problems, base)
     origins.update(dict.fromkeys(override_texts, "override"))
     merge_columns(tree, origins)
     preset_problems = _check_preset(tree, source, override_texts)
@@ -146,7 +159,9 @@ def _is_deeper(tree: Mapping[str, Any], limit: int) -> bool:
     return bool(level)
 
 
-def _apply_override(text: str, tree: dict[str, Any], override_texts: dict[Keys, str], problems: list[Problem]) -> None:
+def _apply_override(
+    text: str, tree: dict[str, Any], override_texts: dict[Keys, str], problems: list[Problem], base: Path | None = None
+) -> None:
     """Set one `section.key=value` in the tree; add a problem if it cannot be set."""
     name, equals, value = text.partition("=")
     keys = tuple(name.strip().split("."))
@@ -160,8 +175,22 @@ def _apply_override(text: str, tree: dict[str, Any], override_texts: dict[Keys, 
         if not isinstance(node, dict):
             problems.append(Problem(f'override "{text}"', "", f"{key} is a setting, not a section"))
             return
-    node[keys[-1]] = migrate_value(keys, _parse_value(value.strip()))
+    parsed = migrate_value(keys, _parse_value(value.strip()))
+    node[keys[-1]] = _find_files(parsed, base) if base is not None and keys in PATHS else parsed
     override_texts[keys] = text
+
+
+def _find_files(value: Any, base: Path) -> Any:
+    """Return names of files in an override as they were typed: in the current folder, if the recipe's has none such."""
+    if isinstance(value, list):
+        return [_find_files(each, base) for each in value]
+    if not isinstance(value, str) or not value:
+        return value
+    try:
+        is_here = not (base / value).exists() and Path(value).exists()
+    except (OSError, ValueError):  # a name that is too long, a null character
+        return value
+    return str(Path(value).absolute()) if is_here else value
 
 
 def _parse_value(text: str) -> Any:
