@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 pytest.importorskip("transformers")
 
 import heedful
-from command_line import here
+from command_line import complaint, here
 from heedful.errors import ModelError
 from heedful.trace.schema import Trace
 from integrations import tiny_transformers as tiny
@@ -95,6 +95,24 @@ def test_the_best_head_is_found_on_half_of_the_pairs_and_named(folders: dict[str
     assert 0 <= tests["uniform"]["tvd"]["mean"] <= 1
 
 
+def test_models_of_both_kinds_are_compared(folders: dict[str, Path], tmp_path: Path) -> None:
+    data, gold = tmp_path / "pairs.tsv", tmp_path / "gold.txt"
+    data.write_text("".join(f"{source}\t{target}\n" for source, target in PAIRS))
+    gold.write_text("0-0 1-1 2-2\n" * len(PAIRS))
+    name = f"hf:{folders['marian']}"
+    done = here("compare", "-m", name, "-m", "en-fr", "--data", str(data), "--gold", str(gold))
+    assert done.returncode == 0, done.stderr
+    head, _, first, second = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()]
+    assert head == ["model", "parameters", "BLEU", "chrF2", "AER", "entropy", "TVD uniform"]
+    assert (first[0], second[0]) == ("marian", "en-fr")
+    assert all(0 <= float(cell) <= 100 for cell in first[2:] + second[2:])
+    assert float(second[2]) > float(first[2])
+    assert "give either a recipe" in complaint("compare", "-o", str(tmp_path / "out"))
+    assert "--data: needed" in complaint("compare", "-m", name)
+    message = complaint("compare", "-m", name, "-m", f"hf:{folders['bert']}", "--data", str(data))
+    assert "models of different tasks cannot be compared: classify, translate" in message
+
+
 def test_a_classifier_is_measured_by_what_its_head_reads(folders: dict[str, Path]) -> None:
     model = heedful.load(f"hf:{folders['bert']}")
     texts = [("The cat sleeps on the chair.", "good"), ("A dog eats the red fish.", "bad"), ("Le chat.", "bad")]
@@ -102,6 +120,7 @@ def test_a_classifier_is_measured_by_what_its_head_reads(folders: dict[str, Path
     assert 0 < result["attention"]["entropy_ratio"] <= 1
     assert result["faithfulness"]["decisions"] == 3
     assert result["faithfulness"]["correlation"]["weight_vs_gradient"]["decisions"] == 3
+    assert {"permutation", "uniform", "erasure", "input_erasure"} <= set(result["faithfulness"])
     assert "label" in str(result)
 
 

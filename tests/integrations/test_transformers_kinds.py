@@ -23,6 +23,7 @@ LLAMA = {
 DECODERS: dict[str, tuple[str, dict[str, Any]]] = {
     "gpt2": ("GPT2LMHeadModel", {"n_embd": 16, "n_layer": 2, "n_head": 4, "n_positions": 40}),
     "llama": ("LlamaForCausalLM", LLAMA),  # grouped queries: four heads share two of keys
+    "one head of keys": ("LlamaForCausalLM", {**LLAMA, "num_key_value_heads": 1}),  # multi-query attention
     "qwen2": ("Qwen2ForCausalLM", LLAMA),
     "sliding window": ("MistralForCausalLM", {**LLAMA, "sliding_window": 4}),
     "soft cap": ("Gemma2ForCausalLM", {**LLAMA, "head_dim": 4, "sliding_window": 4}),
@@ -173,7 +174,7 @@ def test_a_caption_attends_to_patches(make: Callable[[], TransformersModel]) -> 
         model.trace(PIXELS, edits="source:position=0,text=dog")
 
 
-def test_the_source_of_speech_is_time() -> None:
+def whisper() -> TransformersModel:
     tokenizer = tiny.tokenizer("bytes", "")
     special = {"decoder_start_token_id": 3, "bos_token_id": 3, "eos_token_id": 1, "pad_token_id": 0}
     config = transformers.WhisperConfig(
@@ -181,9 +182,13 @@ def test_the_source_of_speech_is_time() -> None:
         decoder_attention_heads=4, encoder_ffn_dim=32, decoder_ffn_dim=32, max_source_positions=100,
         max_target_positions=40, num_mel_bins=8, suppress_tokens=None, begin_suppress_tokens=None, **special,
     )  # fmt: skip
-    whisper = tiny.randomize(transformers.WhisperForConditionalGeneration(config))
+    model = tiny.randomize(transformers.WhisperForConditionalGeneration(config))
     sounds = transformers.WhisperFeatureExtractor(feature_size=8, chunk_length=2)
-    model = heedful.from_transformers(whisper, (tokenizer, sounds), name="whisper")
+    return heedful.from_transformers(model, (tokenizer, sounds), name="whisper")
+
+
+def test_the_source_of_speech_is_time() -> None:
+    model = whisper()
     trace = model.trace(SOUND, target="The cat")
     assert [token.text for token in trace.source.tokens][:3] == ["0.00s", "0.02s", "0.04s"]
     assert len(trace.source.tokens) == 25

@@ -186,7 +186,7 @@ class Attention(nn.Module):
 
     def _make_call(self, query: Tensor, memory: Memory, allowed: Tensor | None, hooks: Hooks) -> AttentionCall:
         """Check the shapes, split the query into heads and combine the masks."""
-        batch = len(memory.keep)
+        batch = memory.keep.shape[0]  # not len(), which is no symbol in an export
         check_shape("query", query.shape, f"a memory of {batch} sentences", (batch, -1, -1))
         split = query[:, :, None] if self.heads is None else self.heads.split_query(query)
         expected = (*query.shape[:2], -1, self.score.query_size)

@@ -18,6 +18,7 @@ from heedful.data.tokenizer import END, PAD, SPECIALS, START, UNK, Tokenizer
 from heedful.decoding import search
 from heedful.errors import ModelError
 from heedful.integrations.extras import require
+from heedful.integrations.new_folder import new_folder
 from heedful.layers.transformer import DecoderLayer, EncoderLayer, TransformerDecoder, TransformerEncoder
 from heedful.models import Seq2Seq
 from heedful.tasks.base import LoadedModel
@@ -47,8 +48,6 @@ def export_ctranslate2(loaded: LoadedModel[Any, Any], folder: Path, lines: Seque
     ct2 = require("ctranslate2", "ctranslate2", "the export to CTranslate2")
     model: Any = loaded.model
     _check(loaded.name, model)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ModelError(f"{folder}: the folder is not empty; choose another one")
     spec = _make_spec(ct2, model)
     vocabularies = [_vocabulary(side) for side in (loaded.assets.source, loaded.assets.target)]
     spec.register_source_vocabulary(vocabularies[0])
@@ -58,10 +57,10 @@ def export_ctranslate2(loaded: LoadedModel[Any, Any], folder: Path, lines: Seque
     spec.config.add_source_eos = False  # our tokenizers write it
     spec.config.layer_norm_epsilon = model.config.encoder.norm_epsilon
     spec.validate()
-    folder.mkdir(parents=True, exist_ok=True)
-    spec.save(str(folder))
-    loaded.assets.save(folder)
-    return _compare(ct2, loaded, folder, vocabularies, lines)
+    with new_folder(folder) as draft:
+        spec.save(str(draft))
+        loaded.assets.save(draft)
+        return _compare(ct2, loaded, draft, vocabularies, lines)
 
 
 def _check(name: str, model: Any) -> None:

@@ -42,7 +42,7 @@ def final_states(
     states: Float[Tensor, "batch key width"], keep: Bool[Tensor, "batch key"], directions: int
 ) -> Float[Tensor, "batch width"]:
     """Return `[h_T forward; h_1 backward]` of each text; with one direction, `h_T`."""
-    rows = torch.arange(len(states), device=states.device)
+    rows = torch.arange(states.shape[0], device=states.device)
     last = states[rows, (extent(keep) - 1).clamp_min(0)]
     if directions == 1:
         return last
@@ -99,7 +99,7 @@ class Pooling(nn.Module):
     def make_query(self, encoder_output: EncoderOutput) -> PoolingQuery:
         """Return the query of each text, and the memory it attends to."""
         keys, values, keep = encoder_output.keys, encoder_output.values, encoder_output.keep
-        learned = None if self.query is None else self.query.expand(len(keys), -1)
+        learned = None if self.query is None else self.query.expand(keys.shape[0], -1)
         query = final_states(keys, keep, self.directions) if learned is None else learned
         if self.zhou:
             forward, backward = values.chunk(2, dim=-1)

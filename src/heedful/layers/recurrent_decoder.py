@@ -169,12 +169,12 @@ class RecurrentDecoder(Decoder):
         """Return the feed of the first step: zeros, or the context of `s_0`."""
         top = self.rnn.top(state.hidden)
         if self.input_feeding == "attentional":
-            return top.new_zeros(len(top), self.read_out.projection_width)
+            return top.new_zeros(top.shape[0], self.read_out.projection_width)
         if self.input_feeding == "context" and self.config.input_feeding_init == "attend":
             context, _, _ = attend_rows(not_none(self.attention), top[:, None], state, CROSS)
             return context[:, 0]
         feeds_context = self.input_feeding == "context" or self.order == "attend-generate-update"
-        return top.new_zeros(len(top), self.context_width) if feeds_context else None
+        return top.new_zeros(top.shape[0], self.context_width) if feeds_context else None
 
     def decode(self, state: State, ids: Int[Tensor, "row query"], hooks: Hooks) -> DecoderOutput:
         words = self.dropout(self.embedding(ids))
@@ -199,7 +199,7 @@ class RecurrentDecoder(Decoder):
         inputs, summary = words, None
         if SUMMARY in state.per_sentence:
             summary = state.per_sentence[SUMMARY]
-            summary = summary.repeat_interleave(len(words) // len(summary), dim=0)[:, None]
+            summary = summary.repeat_interleave(words.shape[0] // summary.shape[0], dim=0)[:, None]
             summary = summary.expand(-1, words.shape[1], -1)
             inputs = torch.cat([words, summary], dim=-1)
         states, hidden = self.rnn(inputs, state.hidden)

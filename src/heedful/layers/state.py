@@ -155,7 +155,7 @@ def attend_rows(
     """
     memory = state.memory[site]
     rows, steps, _ = query.shape
-    sentences = len(memory.keep)
+    sentences = memory.keep.shape[0]
     folded = query.reshape(sentences, -1, query.shape[-1])
     positions = (state.position + torch.arange(steps, device=query.device)).repeat(rows // max(sentences, 1))
     output, carry = attention(

@@ -39,7 +39,7 @@ class StateInit(nn.Module):
     def forward(self, encoder_output: EncoderOutput) -> tuple[Float[Tensor, "batch hidden"], ...]:
         """Return the hidden state of each layer; for an LSTM the hidden state and the cell."""
         if self.method == "zeros":
-            zeros = encoder_output.keys.new_zeros(len(encoder_output.keys), self.hidden)
+            zeros = encoder_output.keys.new_zeros(encoder_output.keys.shape[0], self.hidden)
             return (zeros,) * (self.layers * self.states_per_layer)
         top = len(self.projections) // self.states_per_layer - 1
         return tuple(

@@ -173,7 +173,7 @@ class TransformerDecoder(Decoder):
     def initial_state(self, encoder_output: EncoderOutput) -> State:
         """Return the state before the first token: the source's keys and values per layer, and empty caches."""
         keys, values, keep = encoder_output.keys, encoder_output.values, encoder_output.keep
-        no_tokens, no_keep = keys.new_zeros(len(keys), 0, self.width), keep[:, :0]
+        no_tokens, no_keep = keys.new_zeros(keys.shape[0], 0, self.width), keep[:, :0]
         memory: dict[str, Memory] = {}
         cache: dict[str, Memory] = {}
         for layer in self.layers:

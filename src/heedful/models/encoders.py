@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -76,4 +75,4 @@ def encoder_sites(encoder: Encoder) -> tuple[Site, ...]:
 def drop_end_token(keep: Bool[Tensor, "batch key"]) -> Bool[Tensor, "batch key"]:
     """Return the mask of the source without its end token; a source of only that token keeps it."""
     words = without_last(keep)
-    return torch.where(words.any(dim=1, keepdim=True), words, keep)
+    return words | (keep & ~words.any(dim=1, keepdim=True))

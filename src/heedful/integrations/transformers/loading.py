@@ -6,21 +6,20 @@ transformers' own models are used, and a config that names code of the hub is re
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import transformers
 from transformers import AutoConfig, AutoFeatureExtractor, AutoImageProcessor, AutoModel, AutoTokenizer
 
-from heedful.errors import ModelError, nearest
+from heedful.errors import HeedfulError, ModelError, nearest
 from heedful.integrations.transformers.family import MODALITIES
 from heedful.integrations.transformers.loaded import LoadedTransformers, wrap
 from heedful.integrations.transformers.task import TASK
 
 PREFIX = "hf:"
-FAILURES = (OSError, ValueError, KeyError, TypeError, ImportError, RuntimeError)  # what transformers raises
 
 
 def load_transformers(name: str) -> LoadedTransformers:
@@ -50,7 +49,9 @@ def load_transformers(name: str) -> LoadedTransformers:
     if modality == "audio":
         parts.append(_load(name, AutoFeatureExtractor.from_pretrained, source))
     path = folder if folder.is_dir() else None
-    return wrap(model.eval(), [part for part in parts if part is not None], TASK, name=reference, path=path)
+    parts = [part for part in parts if part is not None]
+    with _explained(name, source):
+        return wrap(model.eval(), parts, TASK, name=reference, path=path)
 
 
 def _check_attention(name: str, config: Any) -> None:
@@ -64,9 +65,18 @@ def _check_attention(name: str, config: Any) -> None:
 
 def _load(name: str, load: Callable[..., Any], source: str, **options: Any) -> Any:
     """Load a part of a model, or raise ModelError with the first line of what transformers says."""
-    try:
+    with _explained(name, source):
         return load(source, trust_remote_code=False, **options)
-    except FAILURES as error:
+
+
+@contextmanager
+def _explained(name: str, source: str) -> Iterator[None]:
+    """Raise ModelError for whatever a damaged file leads to in transformers."""
+    try:
+        yield
+    except BaseException as error:  # tokenizers' panics are no Exceptions
+        if isinstance(error, HeedfulError | KeyboardInterrupt | SystemExit):
+            raise
         reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
         hint = "" if Path(source).is_dir() else "; it is no folder here, and fetching it from the hub failed"
         raise ModelError(f"{name}: cannot be loaded{hint}: {reason}") from None
@@ -74,7 +84,7 @@ def _load(name: str, load: Callable[..., Any], source: str, **options: Any) -> A
 
 def _optional(load: Callable[..., Any], source: str) -> Any:
     """Load a part that some models do not have."""
-    with suppress(*FAILURES):
+    with suppress(ModelError), _explained(source, source):
         return load(source, trust_remote_code=False)
     return None
 
