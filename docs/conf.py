@@ -20,6 +20,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.intersphinx",
     "sphinx_copybutton",
+    "site_docstrings",
     "site_links",
     "site_math",
     "site_notebooks",
@@ -51,7 +52,7 @@ os.environ.pop("HEEDFUL_DATA", None)  # lessons need nothing that a learner has 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # matrices this small gain nothing from a second thread
 
-# The reference: docstrings are Markdown (site_reference makes reStructuredText of them).
+# The reference: docstrings are Markdown (site_docstrings makes reStructuredText of them).
 autosummary_generate = True
 autosummary_ignore_module_all = False
 autodoc_typehints = "signature"
@@ -68,7 +69,7 @@ site_translated_pages = TRANSLATED
 locale_dirs = ["locale"]
 gettext_compact = False
 gettext_uuid = False
-gettext_location = True
+gettext_location = False  # a catalog has texts, no places that change with every line
 gettext_additional_targets = []
 intersphinx_mapping = {}
 if language != "en" or os.environ.get("HEEDFUL_DOCS_MESSAGES"):

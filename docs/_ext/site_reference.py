@@ -1,4 +1,4 @@
-"""The reference: pages that are generated from the code, and docstrings (Markdown) for autodoc (reStructuredText)."""
+"""The reference: pages that are generated from the code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def cell(text: object) -> str:
 
 def code(text: object) -> str:
     """Return a text as code in a cell."""
-    return f"`{str(text).replace('|', '¦')}`" if text not in ("", None) else ""
+    return "`{}`".format(str(text).replace("|", "\\|")) if text not in ("", None) else ""
 
 
 # --- command line
@@ -79,9 +79,17 @@ def parameter_row(parameter: Any, context: Any) -> str:
     if record is None:
         record = (parameter.make_metavar(context), getattr(parameter, "help", "") or "")
     name, text = record
-    text, _, default = text.partition("[default: ")
-    text = re.sub(r"\s*\[(?:required)\]\s*$", " (required)", text.strip())
-    return f"| {code(name)} | {cell(text.strip())} | {code(default.rstrip(']').strip())} |"
+    name = re.sub(r" <(?:list\[\w+\]|path|str)>$", "", name)  # what Python makes of it
+    notes = re.search(r"\s*\[((?:default: |required|x[<>]|\d+<=x|env var)[^\[]*)\]\s*$", text)
+    default, rest = "", []
+    for note in notes[1].split("; ") if notes else ():
+        if note.startswith("default: "):
+            default = note.removeprefix("default: ")
+        else:
+            rest.append(note.replace(">=", " ≥ ").replace("<=", " ≤ "))
+    text = text[: notes.start()] if notes else text
+    meaning = f"{text.strip()} ({'; '.join(rest)})" if rest else text.strip()
+    return f"| {code(name)} | {cell(meaning)} | {code(default)} |"
 
 
 # --- recipe
@@ -145,7 +153,8 @@ def setting_row(name: str, info: Any) -> str:
     elif default is None or default == ():
         shown = "none"
     else:
-        shown = code(str(default).lower() if isinstance(default, bool) else default)
+        plain = list(default) if isinstance(default, tuple) else default
+        shown = code(str(plain).lower() if isinstance(plain, bool) else plain)
     return f"| `{name}` | {cell(info.description or '')} | {values_of(info)} | {shown} |"
 
 
@@ -159,16 +168,38 @@ def values_of(info: Any) -> str:
     for constraint in [*info.metadata, *[m for meta in info.metadata for m in getattr(meta, "metadata", [])]]:
         for key, sign in (("ge", "≥"), ("gt", ">"), ("le", "≤"), ("lt", "<")):
             value = getattr(constraint, key, None)
-            if value is not None:
+            if value is not None and abs(value) < 2**31:
                 bounds.append(f"{sign} {value:g}" if value < 1e6 else f"{sign} {value:,}")
+    return ", ".join([cell(type_in_words(info.annotation)), *bounds])
+
+
+def type_in_words(annotation: Any) -> str:
+    """Return the type of a setting in words: "number", "list of texts"."""
+    from typing import Annotated, get_args, get_origin
+
     names = {int: "whole number", float: "number", str: "text", bool: "`true`, `false`"}
-    kind = names.get(info.annotation, re.sub(r"\b(typing|heedful\.[\w.]+)\.", "", str(info.annotation)))
-    if isinstance(info.annotation, type) and info.annotation not in names:
-        kind = info.annotation.__name__
-    return ", ".join([cell(kind), *bounds])
+    if annotation in names:
+        return names[annotation]
+    parts = [part for part in get_args(annotation) if part not in (Ellipsis, type(None))]
+    if get_origin(annotation) is Annotated:
+        return type_in_words(parts[0])
+    if not parts:
+        return str(getattr(annotation, "__name__", annotation))
+    kinds = list(dict.fromkeys(type_in_words(part) for part in parts))
+    if get_origin(annotation) is tuple:
+        return "list of " + " or ".join(f"{kind}s" for kind in " or ".join(kinds).split(" or "))
+    return " or ".join(kinds)
 
 
 # --- metrics and trace
+
+TASKS_OF_METRICS = {
+    "hr": "recommend",
+    "ndcg": "recommend",
+    "perplexity": "read",
+    "bits-per-character": "read",
+    "loss": "all, in training",
+}
 
 
 def metrics_page() -> Iterator[str]:
@@ -177,16 +208,42 @@ def metrics_page() -> Iterator[str]:
 
     yield "# Metrics, one by one\n"
     yield "Generated from the table of metrics. How to use and compare them: {doc}`/metrics`.\n"
-    yield "| name | definition | better | computed for | aliases |\n|---|---|---|---|---|"
+    yield (
+        "The signature says how a value was computed, here of one item; values with different signatures cannot be"
+        " compared.\n"
+    )
+    yield "| name | definition | better | computed for | aliases | signature |\n|---|---|---|---|---|---|"
     for spec in METRICS.values():
         name = f"{spec.name}:{spec.parameter.upper()}" if spec.parameter else spec.name
-        data = "generated text" if spec.takes_text else "its task"
+        data = "generated text" if spec.takes_text else TASKS_OF_METRICS[spec.name]
         aliases = ", ".join(code(alias) for alias in spec.aliases)
         better = "higher" if spec.higher_is_better else "lower"
-        yield f"| {code(name)} | {cell(spec.help)} | {better} | {data} | {aliases} |"
+        yield f"| {code(name)} | {cell(spec.help)} | {better} | {data} | {aliases} | {code(signature_of(spec))} |"
     yield ""
     for group, names in GROUPS.items():
         yield f"`{group}` stands for {', '.join(code(name) for name in names)}.\n"
+
+
+def signature_of(spec: Any) -> str:
+    """Return the signature of a metric, computed for one item."""
+    import numpy as np
+
+    from heedful.errors import HeedfulError
+    from heedful.metrics import evaluate
+    from heedful.metrics.ranking import Ranks
+
+    if spec.takes_text:
+        name = f"{spec.name}:de" if spec.parameter else spec.name
+        try:
+            return str(evaluate([name], ["the cat sat on the mat"], ["the cat sat on the mat"])[0].signature)
+        except HeedfulError:  # METEOR, which needs Java
+            return ""
+    if spec.state_function is None:
+        return ""
+    if spec.parameter == "k":
+        return str(spec.state(f"{spec.name}@10", Ranks(np.zeros(1, int), np.zeros(1, int)), "99 sampled").signature)
+    lines = ([],) if spec.name == "perplexity" else ([], ["ab"])
+    return str(spec.state([np.zeros(3)], *lines[1:], "sentences").signature)
 
 
 def trace_page() -> Iterator[str]:
@@ -247,108 +304,7 @@ def docstring_text(text: str) -> str:
     return re.sub(r"(?ms)^>>>.*?(?:\n\n|\Z)", "", text).strip()
 
 
-# --- docstrings
-
-
-def markdown_to_rst(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Turn a docstring's Markdown into reStructuredText: code, tables and lists."""
-    out: list[str] = []
-    index = 0
-    while index < len(lines):
-        line = lines[index]
-        if line.lstrip().startswith("|"):
-            end = index
-            while end < len(lines) and lines[end].lstrip().startswith("|"):
-                end += 1
-            out += ["", *table_to_rst(lines[index:end]), ""]
-            index = end
-            continue
-        previous = lines[index - 1] if index else ""
-        starts_block = line.startswith("    ") and not line.lstrip().startswith((">>>", "...")) and previous == ""
-        if starts_block and out and not any(one.startswith(("- ", ">>>")) for one in paragraph_before(lines, index)):
-            out += ["::", ""]
-        if line.startswith("- ") and previous.strip() and not previous.startswith(("- ", "  ")):
-            out.append("")
-        out.append(line if line.startswith("    ") or ">>>" in line else inline_to_rst(line))
-        index += 1
-    lines[:] = out
-
-
-def paragraph_before(lines: list[str], index: int) -> list[str]:
-    """Return the paragraph that ends above a blank line."""
-    end = index - 1
-    start = end
-    while start > 0 and lines[start - 1].strip():
-        start -= 1
-    return lines[start:end]
-
-
-def inline_to_rst(line: str) -> str:
-    """Double the backquotes of code and escape what reStructuredText would read as markup."""
-    parts = re.split(r"(?<!`)(`[^`]+`)(?!`)", line)
-    return "".join(
-        f"`{part}`".replace(". ", ".\u2060 ")  # autosummary takes ". " for the end of the sentence
-        if part.startswith("`")
-        else re.sub(r"(?<=\w)_(?=\W|$)", r"\\_", part.replace("*", "\\*"))
-        for part in parts
-    )
-
-
-def table_to_rst(lines: list[str]) -> Iterator[str]:
-    """Return a Markdown table as a list-table."""
-    rows = [[part.strip() for part in line.strip().strip("|").split("|")] for line in lines]
-    rows = [row for row in rows if not all(set(part) <= set("-: ") for part in row)]
-    yield ".. list-table::"
-    yield "   :header-rows: 1"
-    yield ""
-    for row in rows:
-        for number, part in enumerate(row):
-            yield f"   {'* -' if number == 0 else '  -'} {inline_to_rst(part)}"
-
-
-# --- names in signatures
-
-
-def resolve_name(app: Sphinx, env: Any, node: Any, contnode: Any) -> Any:
-    """Link a name to the place where it is documented, show one that only exists as text, and leave others to nitpick.
-
-    A signature names `heedful.attention.types.Memory`, which is documented as `heedful.attention.Memory`.
-    """
-    from sphinx.util.nodes import make_refnode
-
-    target = node.get("reftarget", "")
-    if node.get("refdomain") != "py" or not target.startswith("heedful."):
-        return None
-    name = target.rpartition(".")[2]
-    objects = env.get_domain("py").objects
-    places = [one for one in objects if one.rpartition(".")[2] == name and not objects[one].aliased]
-    if len(places) == 1:
-        place = objects[places[0]]
-        return make_refnode(app.builder, node["refdoc"], place.docname, place.node_id, contnode, places[0])
-    return contnode if exists(target) else None
-
-
-def exists(name: str) -> bool:
-    """Return whether a dotted name can be imported."""
-    import importlib
-
-    parts = name.split(".")
-    for count in range(len(parts), 0, -1):
-        try:
-            thing = importlib.import_module(".".join(parts[:count]))
-        except ImportError:
-            continue
-        for part in parts[count:]:
-            if not hasattr(thing, part):
-                return False
-            thing = getattr(thing, part)
-        return True
-    return False
-
-
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
-    app.connect("missing-reference", resolve_name)
     app.connect("builder-inited", generate)
-    app.connect("autodoc-process-docstring", markdown_to_rst)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
