@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.data.delimited import MAX_RECORD_LINES, DelimitedFile, Record, is_header, read_records
+from heedful.data.delimited import MAX_RECORD_LINES, DelimitedFile, Record, read_records
+from heedful.data.header import is_header
 from heedful.data.lines import BadLine
 
 
@@ -112,6 +113,8 @@ def test_the_separator_is_found(tmp_path: Path, name: str, text: str, separator:
         [["English", "Vietnamese"], ["Hi.", "Chào."]],
         [["id", "Review Text", "stars"], ["1", "fine", "5"]],
         [["text", "label"]],  # and no rows
+        [["", "text", "label"], *([str(n), f"text {n} is here", "good"] for n in range(5))],  # the index of pandas
+        [["", "0", "1"], *([str(n), "1", "2"] for n in range(5))],
     ],
 )
 def test_a_header_is_found(table: list[list[str]]) -> None:
@@ -141,6 +144,10 @@ def test_a_header_is_found_by_what_the_columns_are_for() -> None:
     assert is_header(ratings, ("user", "item", "time"))
     assert not is_header(ratings, ("text", "label")), "two rows of numbers are too few"
     assert not is_header([["A", "B"], *([str(n), str(n)] for n in range(90))], ("source", "target"))
+    messages = [["ham" if n % 4 else "spam", f"message {n} is here", "", ""] for n in range(60)]
+    assert is_header([["v1", "v2", "", ""], *messages], ("text", "label")), "all other labels occur often"
+    assert not is_header([["ham", "v2", "", ""], *messages], ("text", "label"))
+    assert not is_header([["v1", "v2", "", ""], *messages], ("source", "target"))
     assert is_header([["x", "y"], *([f"text {n} is here", "0"] for n in range(12))], ("text", "label"))
     assert not is_header([["Title", "Titre"], ["Date of birth", "Date de naissance"]], ("source", "target"))
     assert is_header([["English", "French"], ["Date of birth", "Date de naissance"]], ("source", "target"))

@@ -214,3 +214,20 @@ def test_a_language_model_reads_one_column(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\ttwo\n")
     assert list(LineFile(tmp_path / "a.txt")) == ["one\ttwo"]
     assert list(LineFile(tmp_path / "a.txt", data(columns=2))) == ["two"]
+
+
+def test_json_lines_are_read_whatever_the_file_is_named(tmp_path: Path) -> None:
+    for name in ("a.jsonl", "a.json"):
+        (tmp_path / name).write_text('\n{"text": "fine", "label": 1}\n{"text": "dull", "label": 0}\n')
+        rows = [row for row in Table(tmp_path / name, ("text", "label")) if isinstance(row, Row)]
+        assert [row.texts for row in rows] == [("fine", "1"), ("dull", "0")], name
+    (tmp_path / "a.json").write_text('{"rows": [\n[1, 2],\n[3, 4]\n]}')
+    assert [row.texts for row in Table(tmp_path / "a.json", ("text", "label")) if isinstance(row, Row)][0] == ("1", "2")
+
+
+def test_an_unusual_separator_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text|label\na fine film|1\n")
+    with pytest.raises(
+        DataError, match=r"its columns are: text\|label; if \"\|\" divides the columns, set data.separator"
+    ):
+        Table(tmp_path / "a.csv", ("text", "label"))

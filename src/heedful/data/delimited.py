@@ -15,36 +15,13 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from heedful.data.header import is_header
 from heedful.data.lines import MAX_LINE_BYTES, BadLine, iter_lines, require_file
 
 SAMPLE_LINES = 200  # from which the layout is found
 MAX_RECORD_LINES = 500  # of a quoted cell with line breaks; more: a quote that is not closed
 SEPARATORS = {",": "comma", "\t": "tab", ";": "semicolon"}
-MAX_NAME_LENGTH = 40  # characters of a column's name
 LINE_BREAKS = re.compile(r"\s*[\r\n]+\s*")
-NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
-NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*")
-MIN_NUMBER_ROWS = 10  # rows with numbers below a name that make a header of it, unless the rows are ratings
-FREE_TEXT_ROLES = frozenset(("source", "target", "text", "caption", "title"))
-# Words of which columns' names consist.
-NAME_WORDS = frozenset(
-    "source src target tgt text texts sentence sentences label labels category class classes intent sentiment"
-    " topic emotion question questions answer answers query response reply utterance context input output prompt"
-    " completion document article summary headline title titles review comment tweet content body user users item"
-    " items movie film book product song rating ratings score stars timestamp time date id ids index image images"
-    " caption captions file filename path name url lang language english french vietnamese german spanish italian"
-    " russian chinese japanese korean portuguese dutch translation word words pronunciation phonemes lemma split"
-    " fold original transcript message polarity domain".split()
-)
-LANGUAGE_NAMES = frozenset(
-    "english french vietnamese german spanish italian russian chinese japanese korean portuguese dutch".split()
-)
-# Codes of languages, which name the columns of translations. Each occurs in a header as a whole name.
-LANGUAGE_CODES = frozenset(
-    "ar bg bn ca cs da de el en es et eu fa fi fr ga gl he hi hr hu id is it ja ka ko lt lv ms nl no pl pt ro ru sk sl"
-    " sq sr sv sw ta th tl tr uk ur vi zh ara ces cmn dan deu ell eng fin fra heb hin hun ind ita jpn kor nld nor pol"
-    " por ron rus spa swe tha tur ukr vie zho".split()
-)
 
 
 class Record(NamedTuple):
@@ -162,50 +139,6 @@ def _is_quoted(texts: Iterable[str], separator: str) -> bool:
             elif '"' in cell:
                 return False
     return evidence
-
-
-def is_header(rows: Sequence[Sequence[str]], roles: Sequence[str] = ()) -> bool:
-    """Return whether the first of some rows names the columns, in a table for columns of these `roles`.
-
-    It does if all of its cells could be names, none of them occurs below, and enough of them are words that columns
-    are named by: half of them, and at least two where all columns are texts, because a text may be such a word.
-    Numbers below a name are a sign, too: in ratings always, in other tables if there are many of them, and never
-    where all columns are texts.
-
-    >>> is_header([["text", "label"], ["good film", "1"]]), is_header([["good film", "1"], ["text", "0"]])
-    (True, False)
-    >>> is_header([["u", "i"], ["1", "7"]], ("user", "item")), is_header([["A", "B"], ["0", "0"]], ("source", "target"))
-    (True, False)
-    >>> is_header([["en", "vi"], ["Hi.", "Chào."]]), is_header([["Title", "Titre"], ["a", "b"]], ("source", "target"))
-    (True, False)
-    """
-    first, below = [cell.strip() for cell in rows[0]], rows[1:]
-    could_be_names = all(_could_be_name(cell) for cell in first) and len({cell.lower() for cell in first}) == len(first)
-    known = sum(map(_is_known_name, first))
-    all_texts = len(first) <= sum(role in FREE_TEXT_ROLES for role in roles)
-    if not below or not could_be_names:  # a file of a header only
-        return could_be_names and not all_texts and known == len(first) >= 2
-    columns = [[row[number].strip() for row in below if number < len(row)] for number in range(len(first))]
-    if any(_shape(name) in map(_shape, column) for name, column in zip(first, columns, strict=True)):
-        return False  # a label or a word of the data
-    min_numbers = 1 if "user" in roles else MIN_NUMBER_ROWS
-    numbers = any(len(column) >= min_numbers and all(map(NUMBER.fullmatch, column)) for column in columns)
-    return (numbers and not all_texts) or (2 * known >= len(first) and (not all_texts or known >= min(2, len(first))))
-
-
-def _is_known_name(name: str) -> bool:
-    return name.lower() in LANGUAGE_CODES or any(word.lower() in NAME_WORDS for word in NAME_WORD.findall(name))
-
-
-def _shape(cell: str) -> str:
-    """Return a cell with all numbers alike: "user 1" has the shape of "user 27"."""
-    return re.sub(r"\d+", "0", cell)
-
-
-def _could_be_name(cell: str) -> bool:
-    if not cell or len(cell) > MAX_NAME_LENGTH or NUMBER.fullmatch(cell) or len(cell.split()) > 3:
-        return False
-    return cell[-1] not in ".!?,;:\"'" and any(character.isalpha() for character in cell)
 
 
 class _UnclosedQuoteError(Exception):

@@ -26,7 +26,7 @@ class JsonRows:
     def __init__(self, path: Path) -> None:
         require_file(path)
         self.path = path
-        self.is_list = path.name.lower().endswith(JSON_SUFFIXES)
+        self.is_list = path.name.lower().endswith(JSON_SUFFIXES) and not _has_object_per_line(path)
         self.rows = _parse_list(path) if self.is_list else None
         beginning = (row.cells for row in islice(self._read(), SAMPLE_LINES) if isinstance(row, Record))
         first = next(beginning, {})
@@ -73,6 +73,17 @@ def _record(value: object, path: Path, number: int) -> Record | BadLine:
         return Record(number, value)
     excerpt = json.dumps(value, ensure_ascii=False)[:EXCERPT_LENGTH]
     return BadLine(path, number, f"expected an object with fields, found {excerpt!r}")
+
+
+def _has_object_per_line(path: Path) -> bool:
+    """Return whether the first two lines that are not blank are objects or lists of their own: JSON Lines."""
+    lines = (line for line in iter_lines(path) if isinstance(line, BadLine) or line.strip())
+    first = list(islice(lines, 2))
+    try:
+        values = [json.loads(line) for line in first if not isinstance(line, BadLine)]
+    except (ValueError, RecursionError):
+        return False
+    return len(values) == 2 and all(isinstance(value, dict | list) for value in values)
 
 
 def _parse_list(path: Path) -> list[Any]:

@@ -21,7 +21,7 @@ from heedful.errors import DataError
 Links = tuple[tuple[int, int], ...]  # word alignment: positions in source and target, counted from 0
 TEXT_ROLES = ("source", "target")
 LABEL_ROLES = ("text", "label")
-READER_VERSION = 5  # part of every fingerprint; increment it when the same file is read differently
+READER_VERSION = 6  # part of every fingerprint; increment it when the same file is read differently
 
 
 class TextPair(NamedTuple):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from heedful.config import DataConfig
 from heedful.data.captions import read_captions
-from heedful.data.delimited import LANGUAGE_CODES, LANGUAGE_NAMES, NAME_WORD, NUMBER
+from heedful.data.header import LANGUAGE_CODES, LANGUAGE_NAMES, NAME_WORD, NUMBER
 from heedful.data.json_rows import look_up
 from heedful.data.line_file import LineFile
 from heedful.data.lines import BadLine, BadLines

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from heedful.config import DataConfig
-from heedful.data.delimited import NAME_WORD, SAMPLE_LINES, SEPARATORS, DelimitedFile, Record
+from heedful.data.delimited import SAMPLE_LINES, SEPARATORS, DelimitedFile, Record
+from heedful.data.header import NAME_WORD
 from heedful.data.json_rows import JSON_SUFFIXES, JSONL_SUFFIXES, MISSING, JsonRows, look_up
 from heedful.data.lines import EXCERPT_LENGTH, MAX_NAMES, BadLine, parse_column
 from heedful.data.parquet import ParquetRows
@@ -28,6 +29,7 @@ PARQUET_SUFFIXES = (".parquet", ".pq")
 TABLE_SUFFIXES = (*JSONL_SUFFIXES, *JSON_SUFFIXES, *PARQUET_SUFFIXES, ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 RATING_ROLES = ("user", "item", "time")
 MAX_COLUMNS_LISTED = 20
+OTHER_SEPARATORS = "|:^~"  # which are not found by themselves
 
 # What a column may be called, by its role. A column has a role if a word of its name is among these.
 ROLE_WORDS: Mapping[str, frozenset[str]] = {
@@ -219,7 +221,15 @@ class Table:
         roles = " and ".join(self.roles[: self.required])
         raise DataError(
             f"{self.path}: set {self.setting} to the names or numbers of the columns of {roles}; {self._there()}"
+            f"{self._separator_hint()}"
         )
+
+    def _separator_hint(self) -> str:
+        """Return what to do if the only column of a text file contains a character that may divide it."""
+        names = self.rows.names
+        mark = next((mark for mark in OTHER_SEPARATORS if mark in names[0]), "") if len(names) == 1 else ""
+        is_text = isinstance(self.rows, DelimitedFile)
+        return f'; if "{mark}" divides the columns, set data.separator to it' if is_text and mark else ""
 
 
 def open_rows(path: Path, data: DataConfig, wanted: Sequence[Column] = (), roles: Sequence[str] = ()) -> RowSource:
