@@ -1,6 +1,6 @@
 """Write the training text of the English-French translator: everyday sentences first, then manuals and laws.
 
-    python benchmarks/figures/en_fr_corpus.py        # runs:figures/en-fr/{train,short,valid,test,tico}.tsv
+    python benchmarks/figures/en_fr_corpus.py        # runs:figures/en-fr/{train,everyday,valid,test,tico}.tsv
 
 Sentences whose English side belongs to the validation or test data of `tatoeba-en-fr.toml` (by its hash) are in no part
 of the training text, nor are the lines of `everyday.txt`, compared by their letters and digits. Our own phrasebook
@@ -160,14 +160,18 @@ def keep_unseen(parts: Iterable[list[Pair]], held_out: set[str], unseen: set[str
     ]
 
 
-def mix_short(train: list[Pair], rng: Random) -> list[list[Pair]]:
-    """Return the parts of the text for a short training: everyday sentences and the phrasebook."""
-    phrases, phrasebook = read_phrases() * 5, read_phrasebook(rng)
+def mix_everyday(train: list[Pair], rng: Random) -> list[list[Pair]]:
+    """Return the parts of the text for the end of the training: mostly everyday sentences and the phrasebook."""
+    phrases, phrasebook = read_phrases() * 4, read_phrasebook(rng)
     typed = list(typed_variants(train, rng))
-    capitals = [(english.upper(), french.upper()) for english, french in rng.sample(train, 6_000)]
-    sentences = rng.sample(train, 60_000)
-    phrases_typed = list(typed_variants([*phrases, *phrasebook], rng))
-    return [sentences, phrases, phrasebook, phrasebook, phrases_typed, rng.sample(typed, 26_000), capitals]
+    return [
+        rng.sample(train, 110_000),
+        [*phrases, *phrasebook, *phrasebook],
+        list(typed_variants([*phrases, *phrasebook], rng)),
+        rng.sample(typed, 25_000),
+        read_manuals(rng)[:5_000],
+        read_laws(rng)[:2_500],
+    ]
 
 
 def write_test_data(folder: Path) -> None:
@@ -202,14 +206,14 @@ def main() -> None:
     lines = {name: (Path(__file__).parent / f"{name}.txt").read_text().splitlines() for name in EVERYDAY_LINES}
     unseen = {name: {letters(line) for line in part} for name, part in lines.items()}
     held_out = {english for english, _ in [*everyday, *read_first()] if split_of(english) != "train"}
-    pairs = keep_unseen(parts.values(), held_out, unseen["everyday"])
+    pairs = keep_unseen(parts.values(), held_out, unseen["everyday"] | unseen["everyday_2"])
     print({name: len(part) for name, part in parts.items()})
     rng.shuffle(pairs)
     write(folder / "train.tsv", pairs)
     rng = Random(7)
-    short = keep_unseen(mix_short(train, rng), held_out, unseen["everyday"] | unseen["everyday_2"])
-    rng.shuffle(short)
-    write(folder / "short.tsv", short)
+    last = keep_unseen(mix_everyday(train, rng), held_out, unseen["everyday"] | unseen["everyday_2"])
+    rng.shuffle(last)
+    write(folder / "everyday.tsv", last)
     write(folder / "valid.tsv", [pair for pair in everyday if split_of(pair[0]) == "valid"])
 
 

@@ -290,7 +290,8 @@ ROWS = (
         baseline="assistant-retrieval",
     ),
     Row("tatoeba-en-vi", "tatoeba-en-vi", "Tatoeba en-vi, 7,260 training pairs", ("bleu", "chrf")),
-    Row("tatoeba-en-fr", "tatoeba-en-fr", "Tatoeba en-fr, the bundled translator", ("bleu", "chrf")),
+    Row("tatoeba-en-fr", "tatoeba-en-fr", "Tatoeba en-fr", ("bleu", "chrf")),
+    Row("en-fr", "en-fr", "Everyday en-fr, the bundled translator", ("bleu", "chrf")),
     Row(
         "sst2",
         "sst2",
