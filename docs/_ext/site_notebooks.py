@@ -19,6 +19,8 @@ WORDS = {
     "zh_CN": ("下载本课的 notebook", "分钟读完", "秒跑完（双核）"),
 }
 
+FIGURE = {"en": "Figure drawn by the code above", "vi": "Hình do đoạn mã trên vẽ ra", "zh_CN": "上面的代码画出的图"}
+
 
 class LessonLinks(SphinxDirective):
     """`{lesson}` MINUTES SECONDS: how long a lesson takes, and its notebook."""
@@ -53,8 +55,8 @@ def write_notebooks(app: Sphinx, exception: Exception | None) -> None:
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
                 cell.source = as_plain_markdown(translate(cell.source, messages))
-            elif "hide-cell" in cell.metadata.get("tags", ()):
-                cell.metadata["jupyter"] = {"source_hidden": True}  # answers are folded
+            elif {"hide-cell", "remove-input"} & set(cell.metadata.get("tags", ())):
+                cell.metadata["jupyter"] = {"source_hidden": True}  # answers, and drawings that teach nothing
         out = Path(app.outdir, NOTEBOOKS, f"{docname}.ipynb")
         out.parent.mkdir(parents=True, exist_ok=True)
         nbformat.write(nbformat.from_dict(notebook), out)
@@ -90,6 +92,17 @@ def as_plain_markdown(text: str) -> str:
     return re.sub(r"^```\{(?:tip|note|important|admonition)\}.*\n(.*?)^```", r"\1", text, flags=re.M | re.S)
 
 
+def name_figures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Give the figures of notebooks a text for those who do not see them, with the title of their section."""
+    for image in doctree.findall(nodes.image):
+        sections, parent = [], image.parent
+        while parent is not None:
+            sections += [parent[0].astext()] if isinstance(parent, nodes.section) else []
+            parent = parent.parent
+        if "alt" not in image and docname.startswith("lessons/"):
+            image["alt"] = f"{sections[0]}: {FIGURE[app.config.language]}" if sections else FIGURE[app.config.language]
+
+
 def add_context(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
     """Tell the language links where the root of all languages is, and which pages exist in each."""
     depth = pagename.count("/") + (app.config.language != "en")
@@ -106,6 +119,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     app.add_config_value("site_translated_pages", [], "html")
     app.add_directive("lesson", LessonLinks)
+    app.connect("doctree-resolved", name_figures)
     app.connect("html-page-context", add_context)
     app.connect("build-finished", write_notebooks)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

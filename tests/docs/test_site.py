@@ -78,7 +78,7 @@ def is_local(url: str, address: str) -> bool:
 
 
 def test_the_site_was_built() -> None:
-    assert len(LESSONS) >= 36, "twelve lessons in three languages"
+    assert len(LESSONS) == 39, "thirteen lessons in three languages"
     for language in ("", "vi/", "zh_CN/"):
         for page in ("index", "start/index", "glossary", "teaching/sheet", "search"):
             assert f"{language}{page}.html" in PAGES
@@ -127,17 +127,17 @@ def test_the_page_in_a_lesson_works(browser: Browser, address: str, page: str) -
         assert visit.problems == []
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if page.endswith(("index.html", "02-five-steps.html", "slides.html"))]
-)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_page_is_accessible(browser: Browser, address: str, page: str, scheme: Any) -> None:
-    with Visit(browser, address, color_scheme=scheme) as visit:
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_is_accessible_in_light_and_in_dark_colors(browser: Browser, address: str, page: str) -> None:
+    with Visit(browser, address) as visit:
         visit.page.goto(address + page, wait_until="load")
         visit.page.add_script_tag(path=AXE)
-        rules = {"runOnly": ["wcag2a", "wcag2aa"], "iframes": False}
-        found = visit.page.evaluate("options => axe.run('article', options)", rules)
-        assert [(one["id"], one["nodes"][0]["html"][:120]) for one in found["violations"]] == []
+        for scheme, rules in (("light", ["wcag2a", "wcag2aa"]), ("dark", ["color-contrast"])):
+            visit.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            options = {"runOnly": rules, "iframes": False}
+            found = visit.page.evaluate("options => axe.run('article', options)", options)
+            problems = [(scheme, one["id"], one["nodes"][0]["html"][:120]) for one in found["violations"]]
+            assert problems == []
 
 
 @pytest.mark.parametrize("page", LESSONS)
@@ -148,13 +148,51 @@ def test_a_lesson_fits_a_phone(browser: Browser, address: str, page: str) -> Non
         assert width <= 390
 
 
-def test_search_finds_a_lesson(browser: Browser, address: str) -> None:
+@pytest.mark.parametrize(
+    ("search", "lesson"),
+    [
+        ("search.html?q=reinforce", "06-global-local-soft-hard"),
+        ("search.html?q=induction+heads", "13-your-own-model"),
+        ("vi/search.html?q=nút+cổ+chai", "01-one-vector"),
+        ("zh_CN/search.html?q=掩码", "05-mask-and-scale"),
+        ("zh_CN/search.html?q=平方根", "05-mask-and-scale"),
+    ],
+)
+def test_search_finds_a_lesson(browser: Browser, address: str, search: str, lesson: str) -> None:
     with Visit(browser, address) as visit:
-        visit.page.goto(f"{address}search.html?q=reinforce", wait_until="load")
+        visit.page.goto(address + search, wait_until="load")
         visit.page.wait_for_selector("#search-results li a")
         links = visit.page.eval_on_selector_all("#search-results li a", "all => all.map(a => a.href)")
-        assert any("06-global-local-soft-hard" in link for link in links)
+        assert any(lesson in link for link in links)
         assert visit.problems == []
+
+
+def test_code_can_be_copied_and_the_colors_changed(browser: Browser, address: str) -> None:
+    with Visit(browser, address, permissions=["clipboard-read", "clipboard-write"]) as visit:
+        visit.page.goto(f"{address}lessons/02-five-steps.html", wait_until="load")
+        assert visit.page.locator("button.copybtn").count() >= visit.page.locator("div.cell_input").count() > 5
+        visit.page.locator("div.cell_input").first.hover()
+        visit.page.locator("button.copybtn").first.click()
+        assert visit.page.evaluate("navigator.clipboard.readText()").startswith("import heedful")
+        before = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        visit.page.locator(".theme-toggle").last.click()
+        visit.page.locator(".theme-toggle").last.click()
+        assert visit.page.evaluate("document.body.dataset.theme") in ("light", "dark")
+        seen = {before}
+        for _ in range(3):
+            visit.page.locator(".theme-toggle").last.click()
+            seen.add(visit.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        assert len(seen) == 2
+        assert visit.problems == []
+
+
+@pytest.mark.parametrize("page", [page for page in LESSONS if page.startswith("lessons/")])
+def test_every_figure_of_a_lesson_is_shown(page: str) -> None:
+    """A figure that a cell draws is below the cell, not only the first one of a lesson."""
+    source = read(ROOT / "docs" / page.replace(".html", ".md"))
+    cells = re.findall(r"(?ms)^```\{code-cell\} ipython3\n(.*?)^```$", source)
+    figures = [cell for cell in cells if re.search(r"\bplot\(|plt\.subplots\(", cell)]
+    assert read(SITE / page).count("<img alt=") >= len(figures) > 0
 
 
 @pytest.mark.parametrize("page", [page for page in LESSONS if page.startswith(("vi/", "zh_CN/"))])
