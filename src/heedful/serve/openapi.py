@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
+from heedful.serve.examples import EXAMPLES, RESPONSES, STREAMED, STREAMING
 from heedful.serve.problems import MEDIA_TYPE, ProblemDetails
 
 REFERENCE = "#/components/schemas/{model}"
@@ -69,6 +70,7 @@ def add_openapi(app: FastAPI, models: list[type[BaseModel]]) -> None:
             for unused in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(unused, None)
             _add_problems(document)
+            _add_examples(document)
             document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
             document["security"] = [{}, {"key": []}]
             app.openapi_schema = document
@@ -85,3 +87,19 @@ def _add_problems(document: dict[str, Any]) -> None:
             operation["responses"].pop("422", None)
             for status, text in PROBLEMS.items():
                 operation["responses"].setdefault(status, {"description": text, "content": content})
+
+
+def _add_examples(document: dict[str, Any]) -> None:
+    """Add to each operation what it may be sent and what it answers, and schemas that the routes do not declare."""
+    operations = [operation for path in document["paths"].values() for operation in path.values()]
+    for operation in operations:
+        name, content = operation["operationId"], operation["responses"].get("200", {}).get("content", {})
+        if name in RESPONSES:
+            content["application/json"] = {"schema": RESPONSES[name]}
+        if name in STREAMING:
+            content["text/event-stream"] = STREAMED
+        request, response = EXAMPLES.get(name, (None, None))
+        if response is not None:
+            content["application/json"]["example"] = response
+        if request is not None:
+            operation["requestBody"]["content"]["application/json"]["example"] = request

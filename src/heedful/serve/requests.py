@@ -95,7 +95,7 @@ class PlainRequest(VerbRequest):
 class History(Body):
     """A known user, or the items of a history by title or id."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"items": ["Toy Story", "id:300"]}]})
+    model_config = ConfigDict(json_schema_extra={"examples": [{"items": ["Toy Story", "id:0120363"]}]})
 
     user: StrictInt | Name | None = None
     items: list[StrictInt | Name] | None = Field(None, min_length=1, max_length=10_000)
@@ -108,7 +108,9 @@ class History(Body):
 class RecommendRequest(Body):
     """Users or histories for a recommender."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": [{"user": 7}], "options": {"top": 3}}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"inputs": [{"items": ["Toy Story"]}], "options": {"top": 3}}]}
+    )
 
     model: Name | None = None
     inputs: list[History] = Field(min_length=1)
