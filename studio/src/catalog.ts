@@ -900,10 +900,6 @@ export const CATALOG = {
   ],
   "Your weights changed 1 word.": ["Trọng số của bạn đã đổi 1 từ.", "你的权重改变了 1 个词。"],
   "Your weights changed {n} words.": ["Trọng số của bạn đã đổi {n} từ.", "你的权重改变了 {n} 个词。"],
-  "The weights of this site cannot be changed here.": [
-    "Không thể đổi trọng số của vị trí này ở đây.",
-    "此位置的权重不能在这里修改。",
-  ],
   "Where “{word}” looks": ["“{word}” nhìn đâu", "“{word}”看向何处"],
   "Look everywhere equally": ["Nhìn đều mọi nơi", "平均地看各处"],
   "Try it: look only at “{word}”": ["Thử: chỉ nhìn “{word}”", "试试：只看“{word}”"],
@@ -923,10 +919,6 @@ export const CATALOG = {
     ],
   "Your changes": ["Các thay đổi của bạn", "你的修改"],
   "Take back {edit}": ["Bỏ {edit}", "撤回 {edit}"],
-  "The address of this page has them all: copy it to share what you see.": [
-    "Địa chỉ trang này chứa tất cả: sao chép để chia sẻ.",
-    "本页地址包含全部修改：复制即可分享。",
-  ],
   "Copy the link": ["Sao chép liên kết", "复制链接"],
 
   // Compare
@@ -1015,22 +1007,12 @@ export const CATALOG = {
     "你选了“{guess}”（{guessed}）；权重最大的是“{word}”：{share}。",
   ],
   "{right} of {all} right": ["đúng {right} trên {all}", "{all} 题答对 {right} 题"],
-  "To give this exercise to others, copy the address of the page.": [
-    "Để gửi bài tập này cho người khác, hãy sao chép địa chỉ trang.",
-    "要把此练习分享给他人，请复制页面地址。",
-  ],
 
   // the faithfulness strip
   "Does this look matter?": ["Cái nhìn này có quan trọng không?", "这一眼重要吗？"],
-  "Tests the weights of one step: equal, shuffled, and without the word that has most of them.": [
-    "Thử trọng số của một bước: đều nhau, xáo trộn, và bỏ từ có phần lớn nhất.",
-    "检验一步的权重：均等、打乱、去掉权重最大的词。",
-  ],
   "as it is": ["như hiện tại", "原样"],
   "equal weights": ["trọng số đều", "均等权重"],
   "shuffled weights": ["trọng số xáo trộn", "打乱权重"],
-  "without the word looked at most": ["bỏ từ được nhìn nhiều nhất", "去掉看得最多的词"],
-  "below the top {n}": ["ngoài {n} đầu", "不在前 {n}"],
   "For “{word}” the weights matter: in {n} of {all} tests another token becomes the most likely.": [
     "Với “{word}” trọng số quan trọng: trong {n} trên {all} phép thử, token khác trở thành có khả năng nhất.",
     "对“{word}”，权重重要：{all} 项检验中有 {n} 项使另一个词元成为最可能。",
@@ -1054,11 +1036,6 @@ export const CATALOG = {
   "Every validation as a table": ["Mọi lần kiểm định dạng bảng", "每次验证的表格"],
   Validations: ["Các lần kiểm định", "验证"],
   "A world of sentences": ["Một thế giới câu", "句子的世界"],
-  "A small translator learns invented English and French whose true word alignment is known. Its attention becomes visible within two minutes.":
-    [
-      "Một bộ dịch nhỏ học tiếng Anh và tiếng Pháp được tạo ra, với gióng hàng từ đúng đã biết. Chú ý của nó hiện rõ trong vòng hai phút.",
-      "一个小翻译器学习生成的英语和法语，其真实词对齐已知。两分钟内即可看到它的注意力。",
-    ],
   "Start training": ["Bắt đầu huấn luyện", "开始训练"],
   "Your own sentences": ["Câu của riêng bạn", "你自己的句子"],
   "Two columns separated by a tab: source and target, one pair per line": [
@@ -1098,4 +1075,130 @@ export const CATALOG = {
     "Đang mở mô hình: lần đầu mất vài giây.",
     "正在打开模型：第一次需要几秒钟。",
   ],
+
+  // the studio: changes, first steps, empty views, tests
+  "Head {head} is masked": ["Đầu {head} bị che", "注意力头 {head} 已屏蔽"],
+  "“{word}” → “{key}”: {value}": ["“{word}” → “{key}”: {value}", "“{word}” → “{key}”：{value}"],
+  "No weight on “{key}”": ["Không có trọng số ở “{key}”", "“{key}”没有权重"],
+  "“{word}” looks everywhere equally": ["“{word}” nhìn mọi nơi như nhau", "“{word}”均等地看各处"],
+  "The link has them all: whoever opens it sees what you see.": [
+    "Liên kết chứa tất cả: ai mở nó sẽ thấy những gì bạn thấy.",
+    "链接包含全部更改：打开的人看到的与您相同。",
+  ],
+  "The same on the command line": ["Tương tự trên dòng lệnh", "在命令行中同样操作"],
+  "(start)": ["(đầu)", "（开头）"],
+  "no weight where it is largest": ["bỏ trọng số lớn nhất", "去掉最大的权重"],
+  "with this region painted gray": ["vùng này bị tô xám", "把此区域涂灰"],
+  "without this word in the input": ["đầu vào không có từ này", "输入中去掉此词"],
+  "without this item in the history": ["lịch sử không có mục này", "历史中去掉此物品"],
+  "Save as animation (GIF)": ["Lưu thành ảnh động (GIF)", "保存为动画（GIF）"],
+  "Type a sentence, or take this one.": ["Gõ một câu, hoặc dùng câu này.", "输入一句话，或使用这一句。"],
+  "Point at an output word: lines lead to what it looked at.": [
+    "Trỏ vào một từ đầu ra: các đường dẫn đến nơi nó đã nhìn.",
+    "指向一个输出词：连线指向它看过的词。",
+  ],
+  "Change where it looked, and see the word change.": [
+    "Đổi nơi nó nhìn và xem từ thay đổi.",
+    "改变它看的地方，看词如何变化。",
+  ],
+  "The darker a word, the more the model looked at it.": [
+    "Từ càng đậm, mô hình nhìn nó càng nhiều.",
+    "词的颜色越深，模型看得越多。",
+  ],
+  "Change where it looked, and see the label change.": [
+    "Đổi nơi nó nhìn và xem nhãn thay đổi.",
+    "改变它看的地方，看标签如何变化。",
+  ],
+  "First steps": ["Những bước đầu", "入门步骤"],
+  "You changed a weight, and the output changed. Next: compare models, follow every number, or train one.": [
+    "Bạn đã đổi một trọng số và đầu ra đã thay đổi. Tiếp theo: so sánh các mô hình, theo dõi từng con số, hoặc tự huấn luyện.",
+    "您改变了一个权重，输出随之改变。接下来：比较模型、逐步查看每个数字，或训练一个模型。",
+  ],
+  "Change where it looked": ["Đổi nơi nó nhìn", "改变它看的地方"],
+  Done: ["Xong", "完成"],
+  Skip: ["Bỏ qua", "跳过"],
+  "Items found": ["Các mục tìm thấy", "找到的物品"],
+  "The catalog has no such item; try a shorter name.": [
+    "Danh mục không có mục này; hãy thử tên ngắn hơn.",
+    "目录中没有此物品；请尝试更短的名称。",
+  ],
+  "What would you watch next?": ["Bạn sẽ xem gì tiếp theo?", "接下来看什么？"],
+  "Add a few items that you like. The model scores every other item, and shows which of yours it looked at.":
+    [
+      "Thêm vài mục bạn thích. Mô hình chấm điểm mọi mục khác và cho thấy nó đã nhìn vào mục nào của bạn.",
+      "添加几个您喜欢的物品。模型会给其他所有物品打分，并显示它看了您的哪些物品。",
+    ],
+  "Start with three well-known ones": ["Bắt đầu với ba mục nổi tiếng", "从三个知名的开始"],
+  "The link holds this exercise, with the answer hidden, for your students.": [
+    "Liên kết chứa bài tập này, đáp án được giấu, dành cho học sinh của bạn.",
+    "链接包含此练习并隐藏答案，可发给学生。",
+  ],
+  "The model describes the picture, and shows for every word of its caption where it looked.": [
+    "Mô hình mô tả bức ảnh và cho thấy nó đã nhìn vào đâu với mỗi từ của chú thích.",
+    "模型描述图片，并显示说明中每个词看了哪里。",
+  ],
+  "Try it with a portrait": ["Thử với một bức chân dung", "用一张肖像试试"],
+  "a page that works without this server": ["trang hoạt động không cần máy chủ", "无需服务器即可打开的网页"],
+  "a picture": ["hình ảnh", "图片"],
+  "a drawing that can be edited": ["bản vẽ có thể chỉnh sửa", "可编辑的矢量图"],
+  "a figure for a paper": ["hình cho bài báo", "论文插图"],
+  "all numbers": ["mọi con số", "全部数字"],
+  "go to Write, Compare, What-if, Lesson, Train": [
+    "đến Viết, So sánh, Nếu như, Bài học, Huấn luyện",
+    "前往书写、比较、假如、课堂、训练",
+  ],
+  "take a change back; with Shift, do it again": [
+    "hoàn tác một thay đổi; thêm Shift để làm lại",
+    "撤销更改；加 Shift 则重做",
+  ],
+  "on a bar: change the weight by 0.05, set it to 0 or 1": [
+    "trên một thanh: đổi trọng số 0.05, đặt về 0 hoặc 1",
+    "在条上：权重加减 0.05，或设为 0 或 1",
+  ],
+  "Show the first steps again": ["Xem lại những bước đầu", "再次显示入门步骤"],
+  "Type something above, or take one of the examples.": [
+    "Hãy gõ vào ô trên, hoặc chọn một ví dụ.",
+    "请在上方输入，或选用一个例子。",
+  ],
+  "Tests one decision: with equal and shuffled weights, and without what it looked at most.": [
+    "Thử một quyết định: với trọng số đều, xáo trộn, và không có thứ nó nhìn nhiều nhất.",
+    "检验一个决定：权重均等、打乱，以及去掉它看得最多的部分。",
+  ],
+  "This step looks at nothing, so there is nothing to test.": [
+    "Bước này không nhìn vào đâu, nên không có gì để thử.",
+    "这一步什么也没看，因此无可检验。",
+  ],
+  "Score and rank of “{word}”. It looked most at {place}.": [
+    "Điểm và thứ hạng của “{word}”. Nó nhìn nhiều nhất vào {place}.",
+    "“{word}”的得分与名次。看得最多的是{place}。",
+  ],
+  "Probability of “{word}”, and the most likely token. It looked most at {place}.": [
+    "Xác suất của “{word}” và token có khả năng nhất. Nó nhìn nhiều nhất vào {place}.",
+    "“{word}”的概率，以及最可能的词元。看得最多的是{place}。",
+  ],
+  "too small to be listed": ["quá nhỏ để liệt kê", "太小，未列出"],
+  "For “{word}” the weights matter: in {n} of {all} tests its rank changes.": [
+    "Với “{word}” trọng số quan trọng: trong {n} trên {all} phép thử, thứ hạng thay đổi.",
+    "对“{word}”，权重重要：{all} 项检验中有 {n} 项使名次改变。",
+  ],
+  "For “{word}” the weights hardly matter: its rank stays the same.": [
+    "Với “{word}” trọng số hầu như không quan trọng: thứ hạng giữ nguyên.",
+    "对“{word}”，权重几乎无关紧要：名次不变。",
+  ],
+  "A small translator learns an invented world whose true word alignment is known. Its attention becomes visible within two minutes.":
+    [
+      "Một mô hình dịch nhỏ học một thế giới tự tạo có gióng hàng từ đúng đã biết. Chú ý của nó hiện ra trong vòng hai phút.",
+      "一个小型翻译模型学习一个虚构世界，其真实词对齐已知。两分钟内即可看到它的注意力。",
+    ],
+  Languages: ["Ngôn ngữ", "语言"],
+  "{n} pairs": ["{n} cặp", "{n} 对"],
+  "To mask a head, choose it above.": [
+    "Để che một đầu, hãy chọn nó ở trên.",
+    "要屏蔽一个头，请在上方选择它。",
+  ],
+  "This input is too long to paint; its weights can be dragged as bars.": [
+    "Đầu vào quá dài để tô; có thể kéo các thanh trọng số.",
+    "输入太长，无法涂抹；可拖动权重条。",
+  ],
+  "Your weights changed the label.": ["Trọng số của bạn đã đổi nhãn.", "您的权重改变了标签。"],
 } as const;

@@ -46,3 +46,5 @@ export function withoutMarker(token: Pick<Token, "text">): string {
 
 export const quote = (text: string): string => `“${text}”`;
 export const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+/** A label of a classifier as words. */
+export const readable = (label: string): string => label.replaceAll("_", " ");

@@ -49,7 +49,8 @@ export function keepDrawn(root: HTMLElement, session: () => Session | null, fram
     draw(root, frame());
     paint();
     reveal(root);
-    if (document.activeElement !== null) highlight(root, document.activeElement);
+    highlight(root, Array.from(root.querySelectorAll(":hover")).at(-1) ?? null);
+    if (root.querySelector("[data-highlighted]") === null) highlight(root, document.activeElement);
   });
   for (const type of ["mouseover", "focusin"] as const) {
     root.addEventListener(type, (event) => highlight(root, event.target));

@@ -13,6 +13,10 @@ export const VIEW_KEYS: Readonly<Record<string, View>> = {
   h: "history",
   g: "heads",
   b: "beam",
+  e: "write",
+  c: "compare",
+  l: "lesson",
+  r: "train",
 };
 
 export interface KeyTarget {
@@ -95,7 +99,7 @@ function plainKey(page: KeyTarget, session: Session, event: KeyboardEvent, targe
   };
   const action =
     always[event.key.toLowerCase()] ??
-    (view !== undefined ? () => page.show(view) : undefined) ??
+    (view !== undefined && session.has(view) ? () => page.show(view) : undefined) ??
     (state.view === "walk" ? walkKey(session, event, target) : undefined);
   action?.();
   return action !== undefined;

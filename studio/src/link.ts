@@ -31,6 +31,7 @@ export interface State {
   readonly merge: boolean; // fold subwords into words
   readonly specials: boolean; // show start and end tokens
   readonly figure: Figure;
+  readonly sinks: boolean; // Heads: show those that look at start and end tokens
   readonly byRow: boolean; // shades relative to the row's largest weight, not to 1
   readonly numbers: boolean;
   readonly table: boolean;
@@ -49,6 +50,7 @@ export const DEFAULT_STATE: State = {
   merge: true,
   specials: true,
   figure: "both",
+  sinks: false,
   byRow: false,
   numbers: true,
   table: false,
@@ -69,6 +71,7 @@ export function formatLink(state: State): string {
   query.set("merge", formatFlag(state.merge));
   query.set("specials", formatFlag(state.specials));
   if (state.figure !== DEFAULT_STATE.figure) query.set("figure", state.figure);
+  if (state.sinks) query.set("sinks", "1");
   if (state.byRow) query.set("scale", "row");
   if (!state.numbers) query.set("numbers", "0");
   if (state.table) query.set("table", "1");
@@ -141,6 +144,7 @@ export function parseLink(hash: string): State {
     merge: parseFlag("merge", DEFAULT_STATE.merge),
     specials: parseFlag("specials", DEFAULT_STATE.specials),
     figure: oneOf(query.get("figure"), FIGURES, DEFAULT_STATE.figure),
+    sinks: query.get("sinks") === "1",
     byRow: query.get("scale") === "row",
     numbers: parseFlag("numbers", DEFAULT_STATE.numbers),
     table: parseFlag("table", DEFAULT_STATE.table),

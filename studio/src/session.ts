@@ -50,6 +50,11 @@ export class Session {
     void this.recompute();
   }
 
+  /** Whether the trace has this view. */
+  has(view: View): boolean {
+    return this.views(this.trace.value).includes(view);
+  }
+
   open(link: string): void {
     const trace = this.trace.value;
     this.state.value = initialState(link, trace, this.timeline.value, this.views(trace));

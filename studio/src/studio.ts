@@ -2,6 +2,7 @@
 import { keepDrawn, openHelp } from "./frame";
 import { language, loadLanguage, preferredLanguage } from "./i18n";
 import { listen } from "./keys";
+import { noticePointing } from "./live/guide";
 import { frame } from "./live/shell";
 import { Studio } from "./live/store";
 import "./page.css";
@@ -23,6 +24,7 @@ keepDrawn(
   },
 );
 listen({ root, session: () => studio.session.value, show: (view) => studio.show(view), help: openHelp });
+for (const type of ["mouseover", "focusin", "click"] as const) root.addEventListener(type, noticePointing);
 document.addEventListener("keydown", (event) => {
   if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z") return;
   if (event.target instanceof HTMLTextAreaElement || event.target instanceof HTMLInputElement) return;

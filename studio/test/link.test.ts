@@ -10,6 +10,7 @@ test("a link contains the whole state", () => {
     merge: false,
     specials: false,
     figure: "lines",
+    sinks: true,
     byRow: true,
     numbers: false,
     table: true,

@@ -86,9 +86,9 @@ def test_a_changed_weight_changes_the_output_and_can_be_undone_and_shared(studio
     studio.page.click("#to-what-if")
     studio.page.wait_for_selector("#surprise")
     studio.page.click("#surprise")
-    studio.page.wait_for_selector(".edit-list code")
+    studio.page.wait_for_selector(".edit-list > ul > li")
     studio.wait()
-    edits = [text.removeprefix("--set ") for text in studio.page.locator(".edit-list code").all_inner_texts()]
+    edits = [text.removeprefix("--set ") for text in studio.page.locator(".edit-list code").all_text_contents()]
     answer = studio.post("/v1/whatif", {"model": "en-fr", "input": SENTENCE, "edits": edits})
     words = Trace.model_validate(answer["after"]).target.words
     shown = studio.page.locator("#after .chip:not(.special)")
@@ -172,7 +172,7 @@ def test_the_strip_tests_the_weights_of_this_step(studio: Studio) -> None:
     studio.write(SENTENCE)
     studio.page.click("#strip-toggle")
     studio.page.wait_for_selector(".matter[data-ready=true]")
-    assert studio.page.locator(".test").count() == 4
+    assert studio.page.locator(".test").count() == 5
     assert all(0 <= value <= 1 for value in studio.numbers(".test .n[data-v]"))
 
 
@@ -202,16 +202,21 @@ def test_classify_read_photo_and_history(studio: Studio) -> None:
     assert studio.page.locator(".step-buttons button").count() == 10
 
 
+def save(studio: Studio, kind: str) -> None:
+    studio.page.click("#save summary")
+    studio.page.click(f"[data-choice={kind}]")
+
+
 @pytest.mark.parametrize("kind", ["html", "svg", "json"])
 def test_the_page_is_saved(studio: Studio, kind: str, tmp_path: Path) -> None:
     studio.go()
     studio.write(SENTENCE)
     studio.show("alignment", ".matrix")
     with studio.page.expect_download() as download:
-        studio.page.select_option("#save", kind)
+        save(studio, kind)
     download.value.save_as(tmp_path / f"page.{kind}")
     text = (tmp_path / f"page.{kind}").read_text(encoding="utf-8")
-    assert download.value.suggested_filename == f"heedful.{kind}"
+    assert download.value.suggested_filename == f"heedful-alignment.{kind}"
     if kind == "json":
         assert json.loads(text)["source"]["text"] == SENTENCE
     else:
@@ -226,7 +231,7 @@ VIEWS = {
     "alignment": ".matrix",
     "beam": ".beam-node",
     "lesson": "#lesson-pair",
-    "train": "#train-world",
+    "train": "#train-world, #train-new, #train-stop",
 }
 
 

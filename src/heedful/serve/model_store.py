@@ -11,10 +11,12 @@ from typing import Any
 
 from heedful.api.loading import load
 from heedful.errors import ModelError
+from heedful.serve.elsewhere import ElsewhereServable, describe_from_elsewhere
 from heedful.serve.problems import ProblemError, unknown_model
 from heedful.serve.servables import Servable, make_servable
 from heedful.tasks.bundled import bundled_models
 from heedful.tasks.model_card import read_card
+from heedful.tasks.model_names import is_from_elsewhere
 from heedful.tasks.registry import get_task
 
 log = logging.getLogger("heedful.serve")
@@ -23,12 +25,15 @@ log = logging.getLogger("heedful.serve")
 class ModelStore:
     """Models by name; `get` may be called by several threads, and loads a model once."""
 
-    def __init__(self, folders: Mapping[str, Path], max_models: int, int8: bool = False) -> None:
+    def __init__(self, folders: Mapping[str, Path | str], max_models: int, int8: bool = False) -> None:
         self.folders, self.max_models, self.int8 = dict(folders), max_models, int8
-        self.bundled = set(bundled_models().values())
+        self.bundled: set[Path | str] = set(bundled_models().values())
         self._loaded: OrderedDict[str, Servable] = OrderedDict()
         self._lock, self._locks = Lock(), {name: Lock() for name in folders}
         self._cards: dict[str, dict[str, Any]] = {}
+        for name, folder in self.folders.items():
+            if is_from_elsewhere(folder):  # only the model itself says what it does
+                self._cards[name] = describe_from_elsewhere(self.get(name).model)
 
     @property
     def names(self) -> list[str]:
@@ -52,7 +57,7 @@ class ModelStore:
         """Return the card of a model."""
         self._check(name)
         if name not in self._cards:
-            self._cards[name] = read_card(self.folders[name])
+            self._cards[name] = read_card(Path(self.folders[name]))
         return self._cards[name]
 
     def task(self, name: str) -> str:
@@ -64,7 +69,7 @@ class ModelStore:
         if name is not None:
             self._check(name)
             kind = self.task(name)
-            if not isinstance(get_task(kind), type(get_task(task))):
+            if kind != task and not isinstance(get_task(kind), type(get_task(task))):
                 raise ProblemError(422, "wrong-task", f"{name} was trained to {kind}; use /v1/{kind}")
             return name
         suitable = [known for known in self.names if self._is_for(known, task)]
@@ -96,7 +101,7 @@ class ModelStore:
             with self._lock:
                 if name in self._loaded:
                     return self._loaded[name]
-            servable = make_servable(name, load(self.folders[name]), self.int8)
+            servable = self._make(name)
             with self._lock:
                 self._loaded[name] = servable
                 while len(self._loaded) > self.max_models:
@@ -104,6 +109,12 @@ class ModelStore:
                     log.info("model unloaded", extra={"fields": {"model": left}})
         log.info("model loaded", extra={"fields": {"model": name}})
         return servable
+
+    def _make(self, name: str) -> Servable:
+        folder = self.folders[name]
+        if is_from_elsewhere(folder):
+            return ElsewhereServable(name, load(folder))
+        return make_servable(name, load(folder), self.int8)
 
     def _is_for(self, name: str, task: str) -> bool:
         try:

@@ -13,6 +13,7 @@ from heedful.errors import ServeError
 from heedful.section import Section
 from heedful.tasks.bundled import bundled_models, find_models
 from heedful.tasks.model_card import read_card
+from heedful.tasks.model_names import is_from_elsewhere
 
 SETTINGS_VARIABLE = "HEEDFUL_SERVE_SETTINGS"  # JSON, for worker processes
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
@@ -64,9 +65,10 @@ class ServeSettings(Section):
         """Return the settings of this worker process."""
         return cls.model_validate_json(os.environ[SETTINGS_VARIABLE])
 
-    def folders(self) -> dict[str, Path]:
-        """Return the folder of every served model by its name."""
-        return {name: Path(folder) for name, folder in self.models.items()} or bundled_models()
+    def folders(self) -> dict[str, Path | str]:
+        """Return the folder of every served model by its name, or what names it elsewhere (`hf:FOLDER_OR_ID`)."""
+        named = {name: folder if is_from_elsewhere(folder) else Path(folder) for name, folder in self.models.items()}
+        return named or dict(bundled_models())
 
 
 def is_loopback(host: str) -> bool:
@@ -103,15 +105,25 @@ def check_settings(settings: ServeSettings) -> None:
 
 
 def named_folders(names: list[str]) -> Mapping[str, str]:
-    """Return the folder of each model that `-m` names (a folder, a bundled model, or NAME=FOLDER) by its name."""
+    """Return the folder of each model by its name; `-m` takes a folder, a bundled model, hf:FOLDER, or NAME=FOLDER."""
     folders: dict[str, str] = {}
     for text in names:
         name, equals, folder = text.partition("=")
         is_named = bool(equals) and not Path(text).exists()
-        (path,) = find_models([folder if is_named else text], "")
-        read_card(path)
-        key = name if is_named else path.resolve().name
+        place = _find_place(folder if is_named else text)
+        key = name if is_named else place.rpartition("/")[2]
         if key in folders:
-            raise ServeError(f'{text}: two models are called "{key}"; give one of them another name: NAME={path}')
-        folders[key] = str(path.resolve())
+            raise ServeError(f'{text}: two models are called "{key}"; give one of them another name: NAME={place}')
+        folders[key] = place
     return folders
+
+
+def _find_place(name: str) -> str:
+    """Return the absolute folder of a model, or its name elsewhere with an absolute folder."""
+    if is_from_elsewhere(name):
+        prefix, _, reference = name.partition(":")
+        folder = Path(reference).expanduser()
+        return f"{prefix}:{folder.resolve() if folder.is_dir() else reference}"
+    (path,) = find_models([name], "")
+    read_card(path)
+    return str(path.resolve())

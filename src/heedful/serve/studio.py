@@ -7,13 +7,16 @@ import hashlib
 import socket
 import sys
 import webbrowser
+from pathlib import Path
 
+import matplotlib
 from fastapi import APIRouter, FastAPI
 from starlette.responses import Response
 
 from heedful.errors import ServeError, TraceError
 from heedful.serve import training_jobs
 from heedful.serve.app import create_app
+from heedful.serve.problems import ProblemError
 from heedful.serve.settings import ServeSettings
 from heedful.viz.open_page import has_screen
 from heedful.viz.page import read_built
@@ -47,6 +50,7 @@ FILES = {
     "studio.vi.json": "application/json",
     "studio.zh.json": "application/json",
 }
+SAMPLE = "sample.jpg"
 router = APIRouter(include_in_schema=False)
 
 
@@ -64,6 +68,16 @@ async def relay() -> Response:
     """
     policy = f"default-src 'none'; script-src 'sha256-{RELAY_HASH}'; frame-ancestors 'none'; base-uri 'none'"
     return Response(RELAY_PAGE, media_type="text/html", headers={"content-security-policy": policy})
+
+
+@router.get(f"/studio/{SAMPLE}")
+async def sample() -> Response:
+    """Return a picture to begin with: the portrait of Grace Hopper (public domain) that matplotlib comes with."""
+    try:
+        content = (Path(matplotlib.get_data_path()) / "sample_data" / "grace_hopper.jpg").read_bytes()
+    except OSError:
+        raise ProblemError(404, "no-sample", "matplotlib was installed without its sample data") from None
+    return Response(content, media_type="image/jpeg")
 
 
 @router.get("/studio/{name}")

@@ -14,15 +14,19 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, FastAPI, Query, Request
 from pydantic import Field
 from starlette.responses import Response, StreamingResponse
 
+from heedful.data.worlds.phrases import DIRECTIONS
+from heedful.errors import nearest
 from heedful.serve.problems import ProblemError, wrong_request
-from heedful.serve.requests import Body, Text
+from heedful.serve.requests import Body, Name, Text
 from heedful.serve.state import get_state, json_response
+from heedful.trace.schema import Trace
+from heedful.viz.film import FilmFrame, film_gif
 
 MAX_RUNNING = 1  # at a time: a training uses the machine alone
 MAX_LINE = 64_000_000  # bytes of a message, which may hold traces
@@ -34,6 +38,7 @@ class TrainRequest(Body):
     """A world or data of one's own."""
 
     world: Literal["phrases"] | None = None
+    languages: Name | None = Field(None, description="of the world: en-fr (the default), fr-vi, ...")
     data: Text | None = Field(None, description="two columns separated by a tab: source and target")
     minutes: float = Field(10, gt=0, le=600, description="training ends after this time")
 
@@ -55,6 +60,11 @@ class Job:
         """Return what is known without the messages."""
         return {"id": self.id, "state": self.state, "messages": len(self.messages), "model": self.model}
 
+    def film(self, sentence: int) -> list[FilmFrame]:
+        """Return what is kept of a sentence at every validation."""
+        shown = [one for one in self.messages if one["event"] == "validation" and sentence < len(one.get("traces", ()))]
+        return [FilmFrame(f"step {one['step']:,}", Trace.model_validate(one["traces"][sentence])) for one in shown]
+
 
 class TrainingJobs:
     """All trainings of a server; they end with it."""
@@ -73,11 +83,15 @@ class TrainingJobs:
         """Start a training."""
         if (request.world is None) == (request.data is None):
             raise wrong_request("expected one of world and data")
+        if request.languages not in (None, *DIRECTIONS):
+            raise wrong_request(f"languages: no such pair; {nearest(str(request.languages), DIRECTIONS)}")
         self._check_free()
         id = f"training-{secrets.token_hex(3)}"
         folder = self.root / id
         folder.mkdir(parents=True)
         job: dict[str, Any] = {"out": str(folder / "model"), "settings": [f"training.max_minutes={request.minutes:g}"]}
+        if request.languages is not None:
+            job["languages"] = request.languages
         if request.data is not None:
             (folder / "data.tsv").write_text(request.data, encoding="utf-8")
             job["data"] = str(folder / "data.tsv")
@@ -216,6 +230,21 @@ async def resume(request: Request, id: str) -> Response:
         raise ProblemError(409, "training-runs", "this training is running")
     await _jobs(request).run(job, get_state(request))
     return json_response(job.describe())
+
+
+@router.get(
+    "/{id}/animation",
+    summary="Animate a training",
+    operation_id="training_animation",
+    response_class=Response,
+    responses={200: {"content": {"image/gif": {}}}},
+)
+async def animation(request: Request, id: str, sentence: Annotated[int, Query(ge=0, le=100)] = 0) -> Response:
+    """Return the attention of one fixed sentence at every validation, as an animated GIF."""
+    frames = _jobs(request).find(id).film(sentence)
+    if not frames:
+        raise ProblemError(404, "no-film", "this training has no validation of this sentence yet")
+    return Response(await asyncio.to_thread(film_gif, frames), media_type="image/gif")
 
 
 @router.get("/{id}/events", summary="Follow a training", operation_id="training_events")

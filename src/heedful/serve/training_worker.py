@@ -45,11 +45,11 @@ def send(event: str, **fields: Any) -> None:
     print(json.dumps({"event": event, **fields}, ensure_ascii=False), flush=True)
 
 
-def world_settings() -> dict[str, Any]:
+def world_settings(languages: str = "en-fr") -> dict[str, Any]:
     """Return the recipe of the demo world: small, and with a validation every few seconds."""
     return {
         "task": {"kind": "translate"},
-        "data": {"world": {"name": "phrases", "languages": "en-fr", "train": 24_000, "valid": 200, "max_words": 9}},
+        "data": {"world": {"name": "phrases", "languages": languages, "train": 24_000, "valid": 200, "max_words": 9}},
         "tokenizer": {"kind": "word"},
         "model": {
             "preset": "bigru-gru",
@@ -77,8 +77,9 @@ def load_job(job: Mapping[str, Any]) -> tuple[LoadedRecipe, list[Sentence]]:
         loaded, note = make_recipe("translate", [str(path)], list(job.get("settings", ())))
         send("log", text=note)
         return loaded, _first_rows(path)
-    loaded = resolve_recipe(world_settings(), ORIGIN, Path(), list(job.get("settings", ())), ORIGIN)
-    pairs = draw_phrases(N_SENTENCES, seed=WORLD_SEED, min_words=6, max_words=8)
+    languages = job.get("languages", "en-fr")
+    loaded = resolve_recipe(world_settings(languages), ORIGIN, Path(), list(job.get("settings", ())), ORIGIN)
+    pairs = draw_phrases(N_SENTENCES, WORLD_SEED, languages, min_words=6, max_words=8)
     return loaded, [Sentence(" ".join(a), " ".join(b), Gold(sure=list(links))) for a, b, links in pairs]
 
 

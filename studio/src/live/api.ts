@@ -100,6 +100,7 @@ export const requestTrace = (
     readonly detail: TraceDetail;
     readonly prefix?: readonly number[];
     readonly edits?: readonly Edit[];
+    readonly what_if?: boolean | null; // null: if the input is short
   },
   signal: AbortSignal,
 ): Promise<Trace> => ask("/v1/trace", subject, { what_if: false, ...fields }, signal);

@@ -2,15 +2,13 @@
 import type { ComponentChildren } from "preact";
 import { bar } from "../figures/list";
 import { dataTable } from "../figures/table";
-import { formatNumber, formatPercent } from "../format";
+import { formatNumber, formatPercent, readable } from "../format";
 import { t } from "../i18n";
 import type { Ui } from "../ui";
 import { toggleButton } from "../views/selects";
 import { wordGroups } from "./edits";
 import { pairSite } from "./pair";
 import type { Studio } from "./store";
-
-export const readable = (label: string): string => label.replaceAll("_", " ");
 
 export function classify(studio: Studio, ui: Ui): ComponentChildren {
   const { trace, state } = ui;

@@ -8,34 +8,29 @@ import type { Edit, Trace } from "../trace";
 import type { Ui } from "../ui";
 import { toggleButton } from "../views/selects";
 import { requestTrace, requestWhatIf, type Subject } from "./api";
-import { pair, pairSite } from "./pair";
+import { MECHANISMS, type Lane, type Mechanism } from "./lanes";
+import { pair, pairSite, pairTable } from "./pair";
 import type { Studio } from "./store";
-import { changedWords } from "./what_if";
+import { changedWords } from "./word_diff";
 
-type Mechanism = "as-is" | "uniform" | "none";
-interface Lane {
-  readonly model: string;
-  readonly mechanism: Mechanism;
-}
 interface Result {
   readonly key: string;
   readonly trace: Trace | null;
   readonly problem: string | null;
 }
 
-const MECHANISMS: Record<Mechanism, Text> = {
+const NAMES: Record<Mechanism, Text> = {
   "as-is": "as it was trained",
   uniform: "uniform attention",
   none: "no attention",
 };
 const MAX_LANES = 4;
-const lanes = signal<readonly Lane[] | null>(null);
 const results = signal<ReadonlyMap<number, Result>>(new Map());
 const requests = new Map<number, AbortController>();
 
 export function compare(studio: Studio, ui: Ui): ComponentChildren {
   const model = studio.modelName.value;
-  const all: readonly Lane[] = lanes.value ?? [
+  const all: readonly Lane[] = studio.lanes.value ?? [
     { model, mechanism: "as-is" },
     { model, mechanism: "uniform" },
   ];
@@ -43,7 +38,7 @@ export function compare(studio: Studio, ui: Ui): ComponentChildren {
   if (subject !== null) all.forEach((lane, i) => keep(i, lane, subject, ui.trace));
   const same = (studio.models.value ?? []).filter(({ task }) => task === studio.task.value);
   const change = (i: number, lane: Lane): void => {
-    lanes.value = all.map((one, j) => (i === j ? lane : one));
+    studio.lanes.value = all.map((one, j) => (i === j ? lane : one));
   };
   const first = results.value.get(0)?.trace ?? null;
   return (
@@ -61,7 +56,7 @@ export function compare(studio: Studio, ui: Ui): ComponentChildren {
             <section
               class="card lane-compare"
               key={i}
-              aria-label={`${lane.model}, ${t(MECHANISMS[lane.mechanism])}`}
+              aria-label={`${lane.model}, ${t(NAMES[lane.mechanism])}`}
             >
               <div class="selects">
                 <select
@@ -83,9 +78,9 @@ export function compare(studio: Studio, ui: Ui): ComponentChildren {
                     change(i, { ...lane, mechanism: event.currentTarget.value as Mechanism })
                   }
                 >
-                  {(Object.keys(MECHANISMS) as Mechanism[]).map((name) => (
+                  {MECHANISMS.map((name) => (
                     <option value={name} key={name}>
-                      {t(MECHANISMS[name])}
+                      {t(NAMES[name])}
                     </option>
                   ))}
                 </select>
@@ -94,7 +89,7 @@ export function compare(studio: Studio, ui: Ui): ComponentChildren {
                     type="button"
                     aria-label={t("Remove model {n}", { n: i + 1 })}
                     onClick={() => {
-                      lanes.value = all.filter((_, j) => j !== i);
+                      studio.lanes.value = all.filter((_, j) => j !== i);
                       results.value = new Map();
                     }}
                   >
@@ -117,7 +112,7 @@ export function compare(studio: Studio, ui: Ui): ComponentChildren {
             type="button"
             id="add-lane"
             onClick={() => {
-              lanes.value = [...all, { model, mechanism: "none" }];
+              studio.lanes.value = [...all, { model, mechanism: "none" }];
             }}
           >
             + {t("Add a model")}
@@ -126,6 +121,7 @@ export function compare(studio: Studio, ui: Ui): ComponentChildren {
         {toggleButton("table", t("table"), ui.state.table, "T", (on) => ui.setState({ table: on }))}
       </div>
       {ui.state.table && outputTable(all)}
+      {ui.state.table && all.map((lane, i) => weightsOf(lane, results.value.get(i)?.trace ?? null))}
     </>
   );
 }
@@ -156,7 +152,7 @@ function outputTable(all: readonly Lane[]): ComponentChildren {
     const mean = trace.steps.reduce((sum, { logp }) => sum + logp, 0) / Math.max(1, trace.steps.length);
     return [
       {
-        label: `${lane.model}, ${t(MECHANISMS[lane.mechanism])}`,
+        label: `${lane.model}, ${t(NAMES[lane.mechanism])}`,
         values: [trace.target.text, formatNumber(mean)],
       },
     ];
@@ -166,6 +162,18 @@ function outputTable(all: readonly Lane[]): ComponentChildren {
     corner: t("model"),
     columns: [t("Output"), t("mean log-probability per token")],
     rows,
+  });
+}
+
+/** The weights that the ribbons of a lane show. */
+function weightsOf(lane: Lane, trace: Trace | null): ComponentChildren {
+  const table = trace === null ? null : pairTable(trace, pairSite(trace, null), null);
+  if (table === null) return null;
+  return dataTable({
+    caption: `${lane.model}, ${t(NAMES[lane.mechanism])}: ${t("weight")}`,
+    corner: t("output word"),
+    columns: table.columns.map(({ label }) => label),
+    rows: table.rows.map(({ label }, i) => ({ label, values: table.values[i]! })),
   });
 }
 

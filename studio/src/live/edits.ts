@@ -1,6 +1,7 @@
 /** Edits as text (the syntax of `heedful trace --set`), and the edits that give a word a weight. */
+import { t } from "../i18n";
 import { regionLabel } from "../regions";
-import type { Edit, Side } from "../trace";
+import type { Edit, Side, Token } from "../trace";
 
 const KEYS = ["step", "head", "position", "value", "text"] as const;
 
@@ -93,6 +94,11 @@ export function zeroWord(edits: readonly Edit[], site: string | null, positions:
   );
 }
 
+/** A start or end token in words. */
+export function specialText({ text, role }: Token): string {
+  return role === "start" ? t("(start)") : role === "end" ? t("(end)") : text;
+}
+
 /** The tokens of each word, and each start or end token by itself. */
 export interface WordGroup {
   readonly text: string;
@@ -114,7 +120,7 @@ export function wordGroups(side: Side): WordGroup[] {
     }
     const special = token.word < 0;
     const group = {
-      text: special ? token.text : (side.words[token.word] ?? token.text),
+      text: special ? specialText(token) : (side.words[token.word] ?? token.text),
       positions: [position],
       special,
     };

@@ -1,11 +1,14 @@
 /** Lesson: guess where the model looks, then see it. A link holds the exercise. */
 import { signal } from "@preact/signals-core";
 import type { ComponentChildren } from "preact";
-import { formatPercent } from "../format";
+import { dataTable } from "../figures/table";
+import { formatPercent, readable } from "../format";
 import { t } from "../i18n";
 import { positionAt, tickAt } from "../timeline";
 import type { Trace } from "../trace";
 import type { Ui } from "../ui";
+import { toggleButton } from "../views/selects";
+import { CopyLink } from "./copy_link";
 import { wordGroups } from "./edits";
 import { pair, pairSite, pairTable } from "./pair";
 import type { Studio } from "./store";
@@ -31,7 +34,10 @@ export function lesson(_studio: Studio, ui: Ui): ComponentChildren {
     return (
       <p class="note">{t("This model has no attention over its input, so there is nothing to guess.")}</p>
     );
-  const words = wordGroups(trace.target).filter(({ special }) => !special);
+  const show = trace.model.task === "classify" ? readable : (text: string): string => text;
+  const words = wordGroups(trace.target)
+    .filter(({ special }) => !special)
+    .map((one) => ({ ...one, text: show(one.text) }));
   const { step } = positionAt(ui.timeline, state.tick);
   const current = Math.max(
     0,
@@ -94,20 +100,32 @@ export function lesson(_studio: Studio, ui: Ui): ComponentChildren {
         {next !== undefined && (
           <button
             type="button"
-            class="primary"
+            class={made === null ? "" : "primary"}
             id="lesson-next"
             onClick={() => ui.setState({ tick: tickAt(ui.timeline, next, 4) })}
           >
             {t("Next word")}
           </button>
         )}
+        {made !== null &&
+          toggleButton("table", t("table"), state.table, "T", (on) => ui.setState({ table: on }))}
         <span class="letters" id="lesson-score">
           {score.value.trace === trace &&
             score.value.all > 0 &&
             t("{right} of {all} right", { right: score.value.right, all: score.value.all })}
         </span>
       </div>
-      <p class="letters">{t("To give this exercise to others, copy the address of the page.")}</p>
+      {made !== null &&
+        state.table &&
+        dataTable({
+          caption: t("Weights by words"),
+          corner: t("output word"),
+          columns: table.columns.map(({ label }) => label),
+          rows: table.rows.map(({ label }, i) => ({ label: show(label), values: table.values[i]! })),
+        })}
+      <p class="letters">
+        <CopyLink /> {t("The link holds this exercise, with the answer hidden, for your students.")}
+      </p>
     </>
   );
 }

@@ -101,27 +101,22 @@ export function pair(ui: Ui, options: Pair): ComponentChildren {
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Draw the ribbons between the words where they are now. */
+/** Draw the ribbons between the words where they are now: one row above the other, or side by side on narrow screens. */
 function paint(svg: SVGSVGElement, { values }: WeightTable): void {
   const figure = svg.parentElement!;
   const box = svg.getBoundingClientRect();
   const places = (selector: string): DOMRect[] =>
     Array.from(figure.querySelectorAll(selector), (word) => word.getBoundingClientRect());
   const [inputs, outputs] = [places(".chip.in"), places(".chip.out")];
+  const beside = getComputedStyle(figure.querySelector(".words")!).flexDirection === "column";
   svg.setAttribute("viewBox", `0 0 ${box.width} ${box.height}`);
   const paths: SVGPathElement[] = [];
   values.forEach((row, i) =>
     row.forEach((value, j) => {
       const [from, to] = [inputs[j], outputs[i]];
       if (value < MIN_WEIGHT || from === undefined || to === undefined) return;
-      const [x0, x1] = [from.left + from.width / 2 - box.left, to.left + to.width / 2 - box.left];
-      const [y0, y1] = [Math.max(0, from.bottom - box.top), Math.min(box.height, to.top - box.top)];
       const path = document.createElementNS(SVG, "path");
-      const bend = (y1 - y0) * 0.5;
-      path.setAttribute(
-        "d",
-        `M${x0.toFixed(1)} ${y0.toFixed(1)}C${x0.toFixed(1)} ${(y0 + bend).toFixed(1)} ${x1.toFixed(1)} ${(y1 - bend).toFixed(1)} ${x1.toFixed(1)} ${y1.toFixed(1)}`,
-      );
+      path.setAttribute("d", beside ? across(from, to, box) : down(from, to, box));
       path.setAttribute("class", "link");
       path.setAttribute("stroke-width", (1 + 6 * Math.min(1, value)).toFixed(2));
       path.setAttribute("stroke-opacity", (0.1 + 0.75 * Math.min(1, value)).toFixed(3));
@@ -133,6 +128,25 @@ function paint(svg: SVGSVGElement, { values }: WeightTable): void {
   );
   svg.replaceChildren(...paths);
 }
+
+function down(from: DOMRect, to: DOMRect, box: DOMRect): string {
+  const [x0, x1] = [from.left + from.width / 2 - box.left, to.left + to.width / 2 - box.left];
+  const [y0, y1] = [Math.max(0, from.bottom - box.top), Math.min(box.height, to.top - box.top)];
+  const bend = (y1 - y0) * 0.5;
+  return curve([x0, y0], [x0, y0 + bend], [x1, y1 - bend], [x1, y1]);
+}
+
+function across(from: DOMRect, to: DOMRect, box: DOMRect): string {
+  const [y0, y1] = [from.top + from.height / 2 - box.top, to.top + to.height / 2 - box.top];
+  const [x0, x1] = [from.right - box.left, to.left - box.left];
+  const middle = (x0 + x1) / 2;
+  return curve([x0, y0], [middle, y0], [middle, y1], [x1, y1]);
+}
+
+const curve = (...points: (readonly [number, number])[]): string => {
+  const [start, ...rest] = points.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`);
+  return `M${start}C${rest.join(" ")}`;
+};
 
 /** What an output word attends to, as a sentence. */
 export function attendsTo(table: WeightTable | null, row: number): string {

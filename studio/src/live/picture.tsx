@@ -5,6 +5,7 @@ import { t } from "../i18n";
 import { positionAt, tickAt } from "../timeline";
 import { findSite, stepWeights, type Ui } from "../ui";
 import { photo } from "../views/photo";
+import { send } from "./api";
 import { wordGroups } from "./edits";
 import { node } from "./node";
 import type { Studio } from "./store";
@@ -35,7 +36,7 @@ export function picture(studio: Studio, ui: Ui | null): ComponentChildren {
         onPaste={(event) => take(event.clipboardData?.files[0])}
       >
         <label class="file" for="picture">
-          <span>
+          <span class="file-title">
             {trace === null
               ? t("Drop a picture here, paste one, or choose a file")
               : t("Another picture: drop, paste or choose it")}
@@ -51,6 +52,16 @@ export function picture(studio: Studio, ui: Ui | null): ComponentChildren {
           {t("The picture stays on this machine. The captioner knows people, dogs and sports best.")}
         </p>
       </section>
+      {trace === null && !studio.busy.value && (
+        <section class="empty">
+          <p>
+            {t("The model describes the picture, and shows for every word of its caption where it looked.")}
+          </p>
+          <button type="button" class="primary" id="sample-picture" onClick={() => void sample(studio)}>
+            {t("Try it with a portrait")}
+          </button>
+        </section>
+      )}
       {ui !== null && trace !== null && (
         <>
           <p class="output" id="output" aria-live="polite">
@@ -63,6 +74,15 @@ export function picture(studio: Studio, ui: Ui | null): ComponentChildren {
       )}
     </>
   );
+}
+
+/** A picture that the server has. */
+async function sample(studio: Studio): Promise<void> {
+  try {
+    studio.setImage(await (await send("/studio/sample.jpg")).blob());
+  } catch (error) {
+    studio.problem.value = String((error as Error).message);
+  }
 }
 
 /** One small picture per word, bright where the word looked. */
@@ -142,23 +162,30 @@ function Eraser({ studio, uri }: { readonly studio: Studio; readonly uri: string
   }
   return (
     <section class="card" aria-label={t("Paint over a part of the picture")}>
-      <canvas
-        class="eraser"
-        id="eraser"
-        aria-label={t("Picture to paint over; keyboard: arrow keys move the brush, Space paints")}
-        tabIndex={0}
-        ref={(canvas) => {
-          if (canvas !== null && canvas.dataset.uri !== uri) load(canvas, uri);
-        }}
-        onPointerDown={(event) => {
-          event.currentTarget.setPointerCapture(event.pointerId);
-          dab(event.currentTarget, event.offsetX, event.offsetY);
-        }}
-        onPointerMove={(event) => {
-          if (event.buttons > 0) dab(event.currentTarget, event.offsetX, event.offsetY);
-        }}
-        onKeyDown={brushKey}
-      />
+      <div class="eraser-frame">
+        <canvas
+          class="eraser"
+          id="eraser"
+          aria-label={t("Picture to paint over; keyboard: arrow keys move the brush, Space paints")}
+          tabIndex={0}
+          ref={(canvas) => {
+            if (canvas !== null && canvas.dataset.uri !== uri) load(canvas, uri);
+          }}
+          onPointerDown={(event) => {
+            event.currentTarget.setPointerCapture(event.pointerId);
+            dab(event.currentTarget, event.offsetX, event.offsetY);
+          }}
+          onPointerMove={(event) => {
+            if (event.buttons > 0) dab(event.currentTarget, event.offsetX, event.offsetY);
+          }}
+          onKeyDown={brushKey}
+        />
+        <span
+          class="brush"
+          aria-hidden="true"
+          style={{ left: `${100 * brush.value.x}%`, top: `${100 * brush.value.y}%` }}
+        />
+      </div>
       <p class="actions">
         <button
           type="button"
@@ -210,7 +237,7 @@ function dab(canvas: HTMLCanvasElement, x: number, y: number): void {
   pen.fill();
 }
 
-const brush = { x: 0.5, y: 0.5 };
+const brush = signal({ x: 0.5, y: 0.5 }); // shares of the width and height
 
 function brushKey(event: KeyboardEvent & { currentTarget: HTMLCanvasElement }): void {
   const moves: Record<string, readonly [number, number]> = {
@@ -225,7 +252,7 @@ function brushKey(event: KeyboardEvent & { currentTarget: HTMLCanvasElement }): 
   event.preventDefault();
   event.stopPropagation();
   if (move !== undefined) {
-    brush.x = Math.max(0, Math.min(1, brush.x + move[0]));
-    brush.y = Math.max(0, Math.min(1, brush.y + move[1]));
-  } else dab(canvas, brush.x * canvas.clientWidth, brush.y * canvas.clientHeight);
+    const { x, y } = brush.value;
+    brush.value = { x: Math.max(0, Math.min(1, x + move[0])), y: Math.max(0, Math.min(1, y + move[1])) };
+  } else dab(canvas, brush.value.x * canvas.clientWidth, brush.value.y * canvas.clientHeight);
 }

@@ -13,6 +13,7 @@ import type { Studio } from "./store";
 
 const MAX_BITS = 18; // a full bar
 const MIN_WEIGHT = 0.05; // smaller weights have no arc
+const ARC_HEIGHT = 56; // pixels
 
 export function read(studio: Studio, ui: Ui): ComponentChildren {
   const { trace, state } = ui;
@@ -118,6 +119,7 @@ function wordWeights(ui: Ui, words: ReturnType<typeof wordGroups>, current: numb
 
 const SVG = "http://www.w3.org/2000/svg";
 
+/** Arcs above the line of the chosen word; earlier lines have their weights as shading. */
 function paintArcs(svg: SVGSVGElement, current: number, weights: readonly (number | null)[]): void {
   const box = svg.getBoundingClientRect();
   const words = Array.from(svg.parentElement!.querySelectorAll<HTMLElement>(".read-word"), (word) =>
@@ -128,17 +130,17 @@ function paintArcs(svg: SVGSVGElement, current: number, weights: readonly (numbe
   const paths = weights.flatMap((weight, i) => {
     const from = words[i];
     if (weight === null || weight < MIN_WEIGHT || from === undefined || target === undefined) return [];
-    if (Math.abs(from.top - target.top) > 4) return []; // another line: shading shows it
+    if (Math.abs(from.bottom - target.bottom) > 4) return []; // another line
     const [x0, x1] = [from.left + from.width / 2 - box.left, target.left + target.width / 2 - box.left];
-    const rise = Math.min(box.height - 6, 14 + (x1 - x0) * 0.22);
+    const [y0, y1] = [from.top - box.top, target.top - box.top];
+    const peak = Math.min(y0, y1) - Math.min(ARC_HEIGHT, 12 + Math.abs(x1 - x0) * 0.2);
     const path = document.createElementNS(SVG, "path");
-    path.setAttribute(
-      "d",
-      `M${x1} ${box.height}C${x1} ${box.height - rise} ${x0} ${box.height - rise} ${x0} ${box.height}`,
-    );
+    path.setAttribute("d", `M${x1} ${y1}C${x1} ${peak} ${x0} ${peak} ${x0} ${y0}`);
     path.setAttribute("class", "link");
     path.setAttribute("stroke-width", (1 + 5 * weight).toFixed(2));
-    path.setAttribute("stroke-opacity", (0.2 + 0.8 * weight).toFixed(3));
+    path.setAttribute("stroke-opacity", (0.25 + 0.75 * weight).toFixed(3));
+    path.dataset.word = String(i);
+    path.dataset.v = String(weight);
     return [path];
   });
   svg.replaceChildren(...paths);

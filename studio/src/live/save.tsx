@@ -1,58 +1,70 @@
 /** Save this page: what is shown, as a page of its own, a figure or numbers. */
 import type { ComponentChildren } from "preact";
-import { t } from "../i18n";
+import { t, type Text } from "../i18n";
 import type { Ui } from "../ui";
-import { send } from "./api";
+import { requestTrace, requestWhatIf, send } from "./api";
+import { menu } from "./menu";
 import type { Studio } from "./store";
 
-const FORMATS = ["html", "png", "svg", "pdf", "json"] as const;
-const PAGE_VIEWS: readonly string[] = ["walk", "alignment", "heads", "beam", "photo", "history"];
-const FIGURES: Readonly<Record<string, string>> = {
-  heads: "heads",
-  beam: "beam",
-  photo: "photo",
-  history: "history",
+const FORMATS: readonly (readonly [string, Text])[] = [
+  ["html", "a page that works without this server"],
+  ["png", "a picture"],
+  ["svg", "a drawing that can be edited"],
+  ["pdf", "a figure for a paper"],
+  ["json", "all numbers"],
+];
+/** What a view becomes: the view of the page that opens, and the figure that is drawn. */
+const SAVED: Readonly<Record<string, readonly [page: string, figure: string]>> = {
+  write: ["alignment", "lines"],
+  walk: ["walk", "alignment"],
+  heads: ["heads", "heads"],
+  beam: ["beam", "beam"],
+  photo: ["photo", "photo"],
+  history: ["history", "history"],
+  classify: ["alignment", "words"],
+  read: ["alignment", "arcs"],
+  "what-if": ["what-if", "alignment"],
 };
+const DETAIL_VIEWS: readonly string[] = ["walk", "what-if"]; // whose pages need more than weights
 
 export function saveMenu(studio: Studio, ui: Ui): ComponentChildren {
-  return (
-    <label class="save">
-      <span class="visually-hidden">{t("Save this page")}</span>
-      <select
-        id="save"
-        value=""
-        onChange={(event) => {
-          const { currentTarget } = event;
-          const format = currentTarget.value;
-          currentTarget.value = "";
-          if (format !== "") void saveAs(studio, ui, format);
-        }}
-      >
-        <option value="">{t("Save this page")}</option>
-        {FORMATS.map((format) => (
-          <option value={format} key={format}>
-            {format.toUpperCase()}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
+  return menu({
+    id: "save",
+    label: t("Save this page"),
+    items: FORMATS.map(([format, about]) => ({
+      name: format,
+      title: format.toUpperCase(),
+      about: t(about),
+      choose: () => void saveAs(studio, ui, format),
+    })),
+  });
 }
 
 async function saveAs(studio: Studio, ui: Ui, format: string): Promise<void> {
   const { view } = ui.state;
-  const drawn = FIGURES[view] ?? "alignment";
-  const shown = format === "html" && PAGE_VIEWS.includes(view) ? view : drawn;
+  const [own, figure] = SAVED[view] ?? ["alignment", "alignment"];
+  const page = own === "what-if" && studio.edits.value.length > 0 ? "alignment" : own;
   try {
+    const trace = format === "html" && DETAIL_VIEWS.includes(view) ? await detailed(studio, ui) : ui.trace;
     const response = await send("/v1/page", {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ trace: ui.trace, format, view: shown }),
+      body: JSON.stringify({ trace, format, view: format === "html" ? page : figure }),
     });
-    download(await response.blob(), `heedful.${format}`);
+    download(await response.blob(), `heedful-${view}.${format}`);
   } catch (error) {
     studio.problem.value = error instanceof Error ? error.message : String(error);
   }
+}
+
+/** The trace with every number, and with what each changed weight would do: a page without a model shows it. */
+async function detailed(studio: Studio, ui: Ui): Promise<unknown> {
+  const subject = studio.subject.value;
+  const { edits, prefix } = studio.change.value;
+  if (subject === null) return ui.trace;
+  const { signal } = new AbortController();
+  if (edits.length > 0) return (await requestWhatIf(subject, { edits, prefix }, "steps", signal)).after;
+  return requestTrace(subject, { detail: "steps", prefix, what_if: null }, signal);
 }
 
 export function download(content: Blob, name: string): void {

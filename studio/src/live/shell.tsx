@@ -14,6 +14,7 @@ import { help } from "../views/help";
 import { walk } from "../views/walk";
 import { node } from "./node";
 import { compare } from "./compare";
+import { guide, openGuide } from "./guide";
 import { classify } from "./classify";
 import { items } from "./items";
 import { lesson } from "./lesson";
@@ -42,6 +43,11 @@ const LIVE: Partial<Record<View, (studio: Studio, ui: Ui) => ComponentChildren>>
 /** Views that take no text. */
 const WITHOUT_INPUT: readonly View[] = ["train"];
 
+const KEYS: readonly (readonly [string, Text])[] = [
+  ["E, C, I, L, R", "go to Write, Compare, What-if, Lesson, Train"],
+  ["Ctrl + Z", "take a change back; with Shift, do it again"],
+  ["← →, Home, End", "on a bar: change the weight by 0.05, set it to 0 or 1"],
+];
 const TASKS: Readonly<Record<string, Text>> = {
   translate: "Translate",
   summarize: "Summarize",
@@ -64,34 +70,37 @@ export function frame(studio: Studio): Children {
   return (
     <>
       {skipLink()}
-      <Top studio={studio} />
+      <Top studio={studio} ui={ui} />
       {!WITHOUT_INPUT.includes(view) && <Asked studio={studio} />}
       <Tabs studio={studio} ui={ui} />
       <main id="main" tabIndex={-1} data-view={view} aria-busy={studio.busy.value}>
         <Status studio={studio} />
+        {guide(studio, view)}
         <div class={`view ${view}`} key={view}>
           {node(content(studio, ui, view))}
         </div>
         {ui !== null && view !== "train" && view !== "lesson" && strip(studio, ui)}
       </main>
       {ui !== null && view !== "train" && footer(ui)}
-      {help()}
+      {help({ keys: KEYS, again: { label: t("Show the first steps again"), run: openGuide } })}
     </>
   ) as Children;
 }
 
 function content(studio: Studio, ui: Ui | null, view: View): Children {
   if (view === "train") return train(studio) as Children;
+  const task = studio.task.value;
   if (ui === null) {
-    return (
-      view === "photo" ? picture(studio, null) : view === "history" ? items(studio, null) : null
-    ) as Children;
+    if (task === "caption") return picture(studio, null) as Children;
+    if (task === "recommend") return items(studio, null) as Children;
+    if (studio.text.value.trim() === "" && studio.models.value !== null)
+      return (<p class="empty">{t("Type something above, or take one of the examples.")}</p>) as Children;
     return null;
   }
   return (LIVE[view]?.(studio, ui) ?? RECORDED[view]?.(ui)) as Children;
 }
 
-function Top({ studio }: { readonly studio: Studio }) {
+function Top({ studio, ui }: { readonly studio: Studio; readonly ui: Ui | null }) {
   const models = studio.models.value ?? [];
   const tasks = [...new Set(models.map(({ task }) => task))];
   const model = studio.model.value;
@@ -105,7 +114,7 @@ function Top({ studio }: { readonly studio: Studio }) {
         </svg>
         heedful <span>studio</span>
       </h1>
-      <label class="select" for="model">
+      <label class="select model" for="model">
         <span>{t("Model")}</span>
         <select
           id="model"
@@ -132,6 +141,7 @@ function Top({ studio }: { readonly studio: Studio }) {
         </p>
       )}
       <span class="topbar-end">
+        {ui !== null && studio.view.value !== "train" && saveMenu(studio, ui)}
         {languageSelect()}
         {helpButton()}
       </span>
@@ -190,7 +200,6 @@ function Tabs({ studio, ui }: { readonly studio: Studio; readonly ui: Ui | null 
       ))}
       <span class="tabs-end">
         <Activity studio={studio} />
-        {ui !== null && saveMenu(studio, ui)}
       </span>
     </nav>
   );

@@ -18,7 +18,8 @@ import {
   type TraceDetail,
 } from "./api";
 import { formatEdit, parseEdit } from "./edits";
-import { load, save } from "./storage";
+import { formatLane, parseLane, type Lane } from "./lanes";
+import { load, loadPicture, save, savePicture } from "./storage";
 
 const TYPING_PAUSE = 40; // milliseconds after a key until the model is asked
 const RECONNECT = 1000;
@@ -52,7 +53,7 @@ export class Studio {
   readonly modelName = signal("");
   readonly texts = signal<Readonly<Record<string, string>>>({});
   readonly image = signal<Blob | null>(null);
-  readonly history = signal<History | null>(null);
+  readonly lanes = signal<readonly Lane[] | null>(null); // of Compare; null: this model, and uniform attention
   readonly change = signal<Change>(NO_CHANGE);
   readonly undone = signal<readonly Change[]>([]);
   readonly done = signal<readonly Change[]>([]);
@@ -73,6 +74,13 @@ export class Studio {
   readonly view = computed(() => this.session.value?.state.value.view ?? this.startView.value);
   readonly edits = computed(() => this.change.value.edits);
   readonly prefix = computed(() => this.change.value.prefix);
+  /** The history of a recommender is its text: an id per line. */
+  readonly items = computed((): readonly string[] =>
+    (this.texts.value.recommend ?? "").split("\n").filter((id) => id !== ""),
+  );
+  private readonly history = computed((): History | null =>
+    this.items.value.length === 0 ? null : { items: this.items.value.map((id) => `id:${id}`) },
+  );
   /** What the model is asked about; null: nothing to ask yet. */
   readonly subject = computed((): Subject | null => {
     const model = this.modelName.value;
@@ -82,6 +90,8 @@ export class Studio {
     return this.text.value.trim() === "" ? null : { model, input: this.text.value.trim() };
   });
   private request: AbortController | null = null;
+  private inFlight: { readonly subject: Subject } | null = null; // what the request asks about
+  private dragging = false;
   private pause: number | undefined;
   private typed: number | null = null; // when the last key was pressed
   private answer: { subject: Subject; change: Change; detail: TraceDetail } | null = null; // what is shown
@@ -91,6 +101,9 @@ export class Studio {
     addEventListener("hashchange", () => this.restore(location.hash));
     effect(() => this.ask());
     effect(() => save(this.modelName.value, this.texts.value));
+    void loadPicture().then((picture) => {
+      if (this.image.peek() === null) this.image.value = picture;
+    });
     this.keepAddress();
     void this.connect();
   }
@@ -135,7 +148,7 @@ export class Studio {
       "alignment",
       ...(heads > 1 ? (["heads"] as const) : []),
       ...(tree ? (["beam"] as const) : []),
-      ...(own === undefined ? (["lesson"] as const) : []),
+      ...(own === undefined || task === "classify" ? (["lesson"] as const) : []),
       "train",
     ];
   };
@@ -151,17 +164,25 @@ export class Studio {
   }
 
   setImage(image: Blob): void {
+    savePicture(image);
     batch(() => {
       this.image.value = image;
       this.clearChange();
     });
   }
 
-  setHistory(history: History): void {
+  setItems(ids: readonly string[]): void {
     batch(() => {
-      this.history.value = history;
-      this.clearChange();
+      this.setText(ids.join("\n"));
+      if (ids.length > 0) return;
+      this.request?.abort();
+      this.session.value = this.before.value = this.answer = null;
     });
+  }
+
+  /** Keep what is typed where no model is asked. */
+  keepText(name: string, text: string): void {
+    this.texts.value = { ...this.texts.value, [name]: text };
   }
 
   chooseModel(name: string): void {
@@ -173,6 +194,7 @@ export class Studio {
       this.before.value = null;
       this.problem.value = null;
       this.startView.value = view;
+      this.lanes.value = null;
       const task = this.task.value;
       if (this.text.value === "" && SAMPLES[task] !== undefined)
         this.texts.value = { ...this.texts.value, [task]: SAMPLES[task][0]! };
@@ -187,6 +209,7 @@ export class Studio {
 
   /** Change weights or the beginning of the output; `drag`: as a part of the change before. */
   apply(change: Partial<Change>, drag = false): void {
+    this.dragging = drag;
     batch(() => {
       if (!drag) this.done.value = [...this.done.value, this.change.value].slice(-200);
       this.undone.value = [];
@@ -243,15 +266,15 @@ export class Studio {
     const change = this.change.value;
     const detail = this.detail();
     const known = this.answer;
-    if (
+    const answered =
       known?.subject === subject &&
       known.change === change &&
-      (detail === "weights" || known.detail === detail)
-    )
-      return;
+      (detail === "weights" || known.detail === detail);
+    if (!answered && this.dragging && this.inFlight?.subject === subject) return; // its answer is shown first
     clearTimeout(this.pause);
     this.request?.abort();
-    if (subject === null) {
+    this.inFlight = null;
+    if (answered || subject === null) {
       this.busy.value = false;
       return;
     }
@@ -263,6 +286,7 @@ export class Studio {
   private async fetch(subject: Subject, change: Change, detail: TraceDetail): Promise<void> {
     const request = new AbortController();
     this.request = request;
+    this.inFlight = { subject };
     try {
       const edited = change.edits.length > 0;
       const answer = edited ? await requestWhatIf(subject, change, detail, request.signal) : null;
@@ -280,8 +304,11 @@ export class Studio {
       });
       if (this.typed !== null) this.latency.value = performance.now() - this.typed;
       this.typed = null;
+      this.inFlight = null;
+      if (this.change.peek() !== change) this.ask(); // dragged on
     } catch (error) {
       if (request.signal.aborted) return;
+      this.inFlight = null;
       this.failed(error, () => void this.fetch(subject, change, detail));
     }
   }
@@ -337,8 +364,8 @@ export class Studio {
   address(link: string): string {
     const query = new URLSearchParams();
     query.set("model", this.modelName.value);
-    if (this.subject.value !== null && typeof this.subject.value.input === "string")
-      query.set("in", this.text.value);
+    if (this.subject.value !== null && this.text.value !== "") query.set("in", this.text.value);
+    for (const lane of this.lanes.value ?? []) query.append("lane", formatLane(lane));
     for (const edit of this.edits.value) query.append("edit", formatEdit(edit));
     if (this.prefix.value.length > 0) query.set("prefix", this.prefix.value.join("."));
     return `${link}${link.includes("?") ? "&" : "?"}${query.toString()}`;
@@ -353,7 +380,9 @@ export class Studio {
     const prefix = (query.get("prefix") ?? "").split(".").filter((id) => /^\d+$/.test(id));
     batch(() => {
       this.modelName.value = model;
-      this.texts.value = stored.texts;
+      this.texts.value = { ...stored.texts, ...this.texts.value };
+      const lanes = query.getAll("lane").map(parseLane);
+      if (lanes.length > 1) this.lanes.value = lanes;
       if (hash !== "") this.startView.value = /^#\/[a-z-]+/.test(hash) ? parseLink(hash).view : "write";
       const known = this.models.value?.find(({ name }) => name === model)?.task;
       if (text !== null) this.pendingText = { text, task: known ?? null };
@@ -383,6 +412,7 @@ export class Studio {
       const session = this.session.value;
       void this.change.value;
       void this.text.value;
+      void this.lanes.value;
       if (session === null || this.pendingText !== null) return;
       const link = location.hash.split("&model=")[0]!.split("?model=")[0]!;
       writeAddress(this.address(link === "" ? `#/${this.view.value}` : link), false);

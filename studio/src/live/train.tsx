@@ -2,46 +2,15 @@
 import { signal } from "@preact/signals-core";
 import type { ComponentChildren } from "preact";
 import { dataTable } from "../figures/table";
-import { formatNumber, formatPercent } from "../format";
+import { formatNumber } from "../format";
 import { t, type Text } from "../i18n";
-import type { Trace } from "../trace";
-import { pairSite, pairTable } from "./pair";
-import { postJson } from "./api";
+import { Film } from "./film";
 import type { Studio } from "./store";
+import { act, attach, begin, frame, problem, progress, reset, result, state, validations } from "./training";
+import type { Validation } from "./training";
 
-interface Validation {
-  readonly event: "validation";
-  readonly step: number;
-  readonly seconds: number;
-  readonly train_loss: number;
-  readonly metrics: Readonly<Record<string, number>>;
-  readonly entropy: number;
-  readonly aer: number | null;
-  readonly traces?: readonly Trace[];
-}
-type Message =
-  | Validation
-  | { readonly event: "start"; readonly total: number; readonly done: number }
-  | { readonly event: "step"; readonly step: number; readonly loss: number }
-  | { readonly event: "log"; readonly text: string }
-  | { readonly event: "failed"; readonly detail: string }
-  | { readonly event: "done"; readonly model: string }
-  | { readonly event: "state"; readonly state: string };
-
-const job = signal<string | null>(null);
-const state = signal<"none" | "running" | "stopped" | "done" | "failed">("none");
-const progress = signal<{ step: number; total: number; loss: number | null }>({
-  step: 0,
-  total: 0,
-  loss: null,
-});
-const validations = signal<readonly Validation[]>([]);
-const frame = signal<number | null>(null); // null: the last one
-const sentence = signal(0);
-const problem = signal<string | null>(null);
-const data = signal("");
-const result = signal<string | null>(null);
-let source: EventSource | null = null;
+const DIRECTIONS = ["en-fr", "fr-en", "en-vi", "vi-en", "fr-vi", "vi-fr"] as const;
+const languages = signal<string>("en-fr");
 
 const CURVES: readonly (readonly [Text, (one: Validation) => number | null])[] = [
   ["training loss", (one) => one.train_loss],
@@ -52,10 +21,11 @@ const CURVES: readonly (readonly [Text, (one: Validation) => number | null])[] =
 ];
 
 export function train(studio: Studio): ComponentChildren {
+  void attach();
   return (
     <>
       <h2>{t("Watch attention being learned")}</h2>
-      {state.value === "none" ? <Start /> : <Controls studio={studio} />}
+      {state.value === "none" ? <Start studio={studio} /> : <Controls studio={studio} />}
       {problem.value !== null && (
         <p class="status bad" role="alert">
           {problem.value}
@@ -87,26 +57,42 @@ export function train(studio: Studio): ComponentChildren {
   );
 }
 
-function Start() {
+function Start({ studio }: { readonly studio: Studio }) {
+  const data = studio.texts.value.train ?? "";
+  const pairs = data.split("\n").filter((line) => line.includes("\t")).length;
   return (
     <div class="columns-2">
       <section class="card">
         <h3>{t("A world of sentences")}</h3>
         <p>
           {t(
-            "A small translator learns invented English and French whose true word alignment is known. Its attention becomes visible within two minutes.",
+            "A small translator learns an invented world whose true word alignment is known. Its attention becomes visible within two minutes.",
           )}
         </p>
-        <p class="actions">
+        <div class="actions">
+          <label class="select" for="world-languages">
+            <span>{t("Languages")}</span>
+            <select
+              id="world-languages"
+              value={languages.value}
+              onChange={(event) => (languages.value = event.currentTarget.value)}
+            >
+              {DIRECTIONS.map((one) => (
+                <option value={one} key={one}>
+                  {one.replace("-", " → ")}
+                </option>
+              ))}
+            </select>
+          </label>
           <button
             type="button"
             class="primary"
             id="train-world"
-            onClick={() => void begin({ world: "phrases" })}
+            onClick={() => void begin({ world: "phrases", languages: languages.value })}
           >
             {t("Start training")}
           </button>
-        </p>
+        </div>
       </section>
       <section class="card">
         <h3>{t("Your own sentences")}</h3>
@@ -116,31 +102,33 @@ function Start() {
         <textarea
           id="train-data"
           class="small"
-          rows={4}
-          value={data.value}
-          onInput={(event) => {
-            data.value = event.currentTarget.value;
-          }}
+          rows={5}
+          value={data}
+          placeholder={"the cat sleeps\tle chat dort\nthe dog eats\tle chien mange"}
+          spellcheck={false}
+          onInput={(event) => studio.keepText("train", event.currentTarget.value)}
         />
-        <p class="actions">
+        <div class="actions">
           <input
             type="file"
+            id="train-file"
             aria-label={t("File with two columns")}
             accept=".tsv,.txt,text/plain,text/tab-separated-values"
             onChange={(event) =>
-              void event.currentTarget.files?.[0]?.text().then((text) => (data.value = text))
+              void event.currentTarget.files?.[0]?.text().then((text) => studio.keepText("train", text))
             }
           />
           <button
             type="button"
             class="primary"
             id="train-own"
-            disabled={!data.value.includes("\t")}
-            onClick={() => void begin({ data: data.value })}
+            disabled={pairs === 0}
+            onClick={() => void begin({ data })}
           >
             {t("Train on them")}
           </button>
-        </p>
+          <span class="letters">{pairs > 0 && t("{n} pairs", { n: pairs })}</span>
+        </div>
       </section>
     </div>
   );
@@ -198,92 +186,6 @@ function open(studio: Studio): void {
   studio.show("write");
 }
 
-/** The attention of a fixed sentence at one validation. */
-function Film() {
-  const all = validations.value;
-  const at = Math.min(frame.value ?? all.length - 1, all.length - 1);
-  const shown = all[at]!;
-  const trace = shown.traces?.[sentence.value];
-  const table = trace === undefined ? null : pairTable(trace, pairSite(trace, null), null);
-  const gold = table?.gold ?? new Set<string>();
-  return (
-    <section class="card film" aria-label={t("Attention over the training")}>
-      <div class="selects">
-        <label class="select" for="film-sentence">
-          <span>{t("Sentence")}</span>
-          <select
-            id="film-sentence"
-            value={String(sentence.value)}
-            onChange={(event) => {
-              sentence.value = Number(event.currentTarget.value);
-            }}
-          >
-            {(shown.traces ?? []).map((one, i) => (
-              <option value={String(i)} key={i}>
-                {one.source.text}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label class="film-slider" for="film">
-          <span>
-            {t("Validation {n} of {all}, step {step}", { n: at + 1, all: all.length, step: shown.step })}
-          </span>
-          <input
-            type="range"
-            id="film"
-            min={0}
-            max={all.length - 1}
-            value={at}
-            onInput={(event) => {
-              const to = Number(event.currentTarget.value);
-              frame.value = to === all.length - 1 ? null : to;
-            }}
-          />
-        </label>
-      </div>
-      {table === null ? (
-        <p class="note">{t("The weights of this validation are no longer kept.")}</p>
-      ) : (
-        <div class="scroll" tabIndex={-1}>
-          <table class="paint" id="film-matrix" data-step={shown.step}>
-            <thead>
-              <tr>
-                <td />
-                {table.columns.map(({ label }, j) => (
-                  <th scope="col" key={j}>
-                    <span>{label}</span>
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {table.rows.map(({ label }, i) => (
-                <tr key={i}>
-                  <th scope="row">{label}</th>
-                  {table.values[i]!.map((value, j) => (
-                    <td
-                      key={j}
-                      class={gold.has(`${i},${j}`) ? "film-cell gold" : "film-cell"}
-                      data-v={String(value)}
-                      style={{ "--shade": `${Math.round(100 * Math.min(1, value))}%` }}
-                      aria-label={formatPercent(value)}
-                    />
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-      <p class="letters">
-        {t("Move the slider to see the attention at each validation.")}
-        {gold.size > 0 && ` ${t("Rings: true word alignment.")}`}
-      </p>
-    </section>
-  );
-}
-
 const [WIDTH, HEIGHT] = [260, 96];
 
 function Curve({ name, values }: { readonly name: string; readonly values: readonly (number | null)[] }) {
@@ -315,57 +217,4 @@ function Curve({ name, values }: { readonly name: string; readonly values: reado
       </svg>
     </figure>
   );
-}
-
-async function begin(body: Readonly<Record<string, unknown>>): Promise<void> {
-  problem.value = null;
-  try {
-    const { id } = await postJson<{ id: string }>("/v1/train", body);
-    job.value = id;
-    follow();
-  } catch (error) {
-    problem.value = error instanceof Error ? error.message : String(error);
-  }
-}
-
-async function act(action: "stop" | "resume"): Promise<void> {
-  try {
-    await postJson(`/v1/train/${job.value}/${action}`, {});
-    if (action === "resume") follow();
-  } catch (error) {
-    problem.value = error instanceof Error ? error.message : String(error);
-  }
-}
-
-/** Read all messages again: those of before a stop, then new ones. */
-function follow(): void {
-  source?.close();
-  state.value = "running";
-  const seen: Validation[] = [];
-  source = new EventSource(`/v1/train/${job.value}/events`);
-  source.onmessage = ({ data: text }: MessageEvent<string>) => {
-    const message = JSON.parse(text) as Message;
-    if (message.event === "validation") {
-      const known = seen.findIndex(({ step }) => step >= message.step);
-      if (known >= 0) seen.splice(known);
-      seen.push(message);
-      validations.value = [...seen];
-    } else if (message.event === "start") progress.value = { ...progress.value, total: message.total };
-    else if (message.event === "step")
-      progress.value = { ...progress.value, step: message.step, loss: message.loss };
-    else if (message.event === "failed") problem.value = message.detail;
-    else if (message.event === "done") result.value = message.model;
-    else if (message.event === "state" && message.state !== "running") state.value = message.state as "done";
-  };
-  source.onerror = () => {
-    if (state.value !== "running") source?.close();
-  };
-}
-
-function reset(): void {
-  source?.close();
-  state.value = "none";
-  validations.value = [];
-  frame.value = result.value = job.value = problem.value = null;
-  progress.value = { step: 0, total: 0, loss: null };
 }

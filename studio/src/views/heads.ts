@@ -24,14 +24,14 @@ export function heads(ui: Ui): Children {
     head,
     table: weightTable(trace, ui.arrays, record, head, true, true),
   }));
-  const folded = (table: WeightTable): boolean => !state.specials && sinkShare(ui, table) >= SINK_SHARE;
+  const folded = (table: WeightTable): boolean => !state.sinks && sinkShare(ui, table) >= SINK_SHARE;
   const visible = shown.filter(({ table }) => !folded(table));
   return [
     h(
       "div",
       { class: "selects" },
-      toggleButton("sinks", t("fold attention sinks"), !state.specials, null, (on) =>
-        ui.setState({ specials: !on }),
+      toggleButton("sinks", t("fold attention sinks"), !state.sinks, null, (on) =>
+        ui.setState({ sinks: !on }),
       ),
       toggleButton("scale", t("shade by row"), state.byRow, null, (byRow) => ui.setState({ byRow })),
       toggleButton("table", t("table"), state.table, "T", (on) => ui.setState({ table: on })),

@@ -16,8 +16,13 @@ const KEYS: readonly (readonly [string, Text])[] = [
   ["Tab, Enter", "go to a figure, choose a cell"],
   ["?", "this help"],
 ];
+/** More keys, and a way back to the first steps: of the studio. */
+interface More {
+  readonly keys: readonly (readonly [string, Text])[];
+  readonly again: { readonly label: string; readonly run: () => void };
+}
 
-export function help(): VNode {
+export function help(more: More | null = null): VNode {
   return h(
     "dialog",
     { id: "help", "aria-labelledby": "help-title" },
@@ -28,7 +33,7 @@ export function help(): VNode {
       h(
         "tbody",
         {},
-        KEYS.map(([key, action]) =>
+        [...(more?.keys ?? []), ...KEYS].map(([key, action]) =>
           h("tr", {}, h("th", { scope: "row" }, h("kbd", {}, key)), h("td", {}, t(action))),
         ),
       ),
@@ -40,6 +45,11 @@ export function help(): VNode {
         "Hover or focus a number to highlight what it was computed from. The address of the page contains the state of the view: copy it to share what you see.",
       ),
     ),
-    h("form", { method: "dialog" }, h("button", {}, t("Close"))),
+    h(
+      "form",
+      { method: "dialog", class: "actions" },
+      h("button", {}, t("Close")),
+      more !== null && h("button", { id: "guide-again", onclick: more.again.run }, more.again.label),
+    ),
   );
 }

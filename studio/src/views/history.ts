@@ -123,7 +123,7 @@ function bars(
   return [
     h(
       "div",
-      { class: "heads", "aria-hidden": "true" },
+      { class: "history-heads", "aria-hidden": "true" },
       h("span", {}, t("item of the history")),
       h("span", {}, t("weight")),
       h("span", {}, effectName()),
