@@ -119,6 +119,10 @@ def test_a_special_name_is_only_text(kind: str) -> None:
     assert tokenizer.decode(tokenizer.encode("les chats </s>")) == "les chats </s>", "trained as a word"
 
 
+def test_the_unit_of_a_vocabulary_is_named() -> None:
+    assert [trained(kind).unit for kind in KINDS] == ["words", "characters", "subwords", "subwords"]
+
+
 def test_tokens_are_readable_text() -> None:
     tokenizer = trained("bpe", size=300)
     assert tokenizer.tokens(tokenizer.encode("mè ß"))[-3:] == ["<C3>", "<9F>", "</s>"]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from heedful.training.types import Callbacks, Report
 
+TINY = 1e-6  # metrics below it are shown as 0, such as BLEU without a match
 MIN_LINES = 100  # fewer lines get no bar
 
 
@@ -89,7 +90,7 @@ def _make_bar(console: Console, name: ProgressColumn, *columns: ProgressColumn, 
 
 
 def _summary(report: Report) -> str:
-    metrics = " ".join(f"{name} {value:.4g}" for name, value in report.metrics.items())
+    metrics = " ".join(f"{name} {0 if abs(value) < TINY else value:.4g}" for name, value in report.metrics.items())
     best = " *" if report.improved else ""
     return (
         f"epoch {report.epoch:>2}  step {report.step:>5}  {report.seconds:>5.0f} s"

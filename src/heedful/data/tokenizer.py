@@ -47,6 +47,11 @@ class Tokenizer:
         self._bytes_cache: dict[int, bytes] = {}
 
     @property
+    def unit(self) -> str:
+        """What its vocabulary consists of: "words", "characters" or "subwords"."""
+        return {"word": "words", "character": "characters", "bytes": "subwords"}[self.kind]
+
+    @property
     def lowercases(self) -> bool:
         """Whether it lower-cases its input."""
         normalizer = self._inner.normalizer

@@ -94,7 +94,7 @@ class CaptioningTask:
         summary = (
             f"{len(items['train']):,} images",
             f"{len(training.corpus):,} captions",
-            f"{len(assets.target):,} words",
+            f"{len(assets.target):,} {assets.target.unit}",
             f"{backbone.grid[0]} x {backbone.grid[1]} regions of width {backbone.width:,}",
         )
         setup = TrainingSetup(training, assets, summary, notes)

@@ -114,7 +114,7 @@ def _summary(training: ClassificationTraining, assets: ClassifierAssets) -> tupl
     return (
         f"{len(training.corpus):,} texts",
         f"{len(labels):,} labels ({shares}{', ...' if len(labels) > N_LABELS else ''})",
-        f"{len(assets.source):,} words",
+        f"{len(assets.source):,} {assets.source.unit}",
     )
 
 

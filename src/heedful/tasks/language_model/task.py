@@ -69,7 +69,7 @@ class LanguageModelTask:
         summary = (
             f"{len(train_text):,} lines",
             f"{len(train_text.flat):,} tokens",
-            f"{len(assets.text):,} words",
+            f"{len(assets.text):,} {assets.text.unit}",
             f"protocol: {protocol_name(recipe).replace('|', ', ')}",
         )
         excluded = str(valid_text.counts)

@@ -60,7 +60,7 @@ class Seq2SeqTask:
             assets = assets._replace(statistics=source_statistics(training.corpus, splits["valid"], assets.source))
         summary = (
             f"{len(training.corpus):,} pairs",
-            f"{len(assets.source):,} and {len(assets.target):,} words",
+            f"{len(assets.source):,} {assets.source.unit} and {len(assets.target):,} {assets.target.unit}",
             f"{training.buckets.padding_share(1).both:.1%} padding",
         )
         notes = [*tables, str(training.corpus.counts), f"validation data: {excluded}" if str(excluded) else ""]
