@@ -1,6 +1,6 @@
 """Copy a trained model into the package: half-precision weights and a complete model card.
 
-    python benchmarks/figures/bundle.py tatoeba-en-fr
+    python benchmarks/figures/bundle.py en-fr
 
 Cost and command come from the row's record; the test metrics are measured again on the model as it is stored.
 """
@@ -27,15 +27,17 @@ from heedful.tasks.self_test import make_self_test
 
 BUNDLED_FOLDER = ROOT / "src" / "heedful" / "bundled"
 CARDS: dict[str, dict[str, Any]] = {
-    "tatoeba-en-fr": {
+    "en-fr": {
         "name": "en-fr",
         "max_bytes": 15_000_000,
-        "about": "English to French, everyday sentences",
+        "about": "English to French, everyday language",
         "languages": ["en", "fr"],
         "test_on": "7,078 pairs of Tatoeba held out by their English side",
-        "limits": "single sentences of everyday language; names, capitals and long sentences often go wrong",
-        "license": "CC BY 2.0 FR",
-        "attribution": "trained on sentences of tatoeba.org, as paired by manythings.org/anki",
+        "limits": "everyday language, a sentence or two; rare words, proverbs, names and long sentences often go wrong",
+        "license": "CC BY 2.0 FR, CC BY-SA 3.0 and others (LICENSE-MODELS)",
+        "attribution": "trained on sentences of tatoeba.org, as paired by manythings.org/anki, on manuals of Python,"
+        " Django, GNOME and Godot by their translators, and on laws of Canada (contains information licensed under the"
+        " Open Government Licence - Canada)",
     },
     **{
         f"flickr8k-{kind}": {
