@@ -15,7 +15,7 @@ from heedful.data.images.image_statistics import FILE_NAME as IMAGE_FILE
 from heedful.data.images.image_statistics import ImageStatistics
 from heedful.data.token_statistics import FILE_NAME, TokenStatistics, is_unlike_training
 from heedful.data.tokenizer import END, UNK
-from heedful.errors import ModelError
+from heedful.errors import ArgumentError, ModelError
 from heedful.tasks.bundled import bundled_models
 from heedful.tasks.classify.predict import classify_lines
 from heedful.tasks.generation_result import MAX_NOTES, Generation, UnlikeNotes
@@ -121,13 +121,19 @@ def test_classifiers_of_subwords_note_texts_of_another_language(tmp_path: Path) 
     assert "line 2" in done.stderr
 
 
-def test_results_are_short_to_print() -> None:
+def test_results_are_short_to_print_and_wrong_arguments_are_named() -> None:
     classifier = heedful_load(task="classify")
     assert len(repr(classifier.explain("I lost my card. " * 20))) < 200
     recommender = heedful_load(task="recommend")
     (first, *_) = recommender(items=["The Matrix"])
     assert repr(first).startswith(f"<{first.title!r}: score ")
     assert len(repr(first)) < 200
+    with pytest.raises(ArgumentError, match=r"^n: no such argument; .*known: user, items, top"):
+        recommender(items=["The Matrix"], n=3)
+    with pytest.raises(ArgumentError, match=r"^top='3': expected a whole number"):
+        recommender(items=["The Matrix"], top="3")
+    with pytest.raises(ArgumentError, match=r"^beam: no such argument; intents was trained to classify"):
+        classifier("I lost my card.", beam=3)
     record = {"outputs": [{"text": "Oui."}], "confidence": 0.5, "unlike_training": False, "alignment": [[0.1] * 99]}
     assert repr(Generation.from_record(record)) == "Generation('Oui.', confidence=0.5, unlike_training=False)"
 

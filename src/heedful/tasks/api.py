@@ -12,7 +12,7 @@ from heedful.arguments import as_list, as_texts, is_several, one_per_input, pyth
 from heedful.config import DecodingOptions, Recipe, decoding_options
 from heedful.config.decoding import MAX_ITEMS
 from heedful.decoding import StopCondition
-from heedful.errors import ArgumentError, ConfigError
+from heedful.errors import ArgumentError, ConfigError, nearest
 from heedful.tasks.base import EvaluationRequest, LoadedModel, TraceRequest
 from heedful.tasks.data_files import evaluation_files
 from heedful.tasks.global_state import preserved_state
@@ -253,12 +253,14 @@ class Model:
         """Return the recipe's decoding options, replaced by those of a call."""
         return self.loaded.recipe.decoding.override(call_options(options))
 
-    def _check_no_decoding_options(self, options: dict[str, Any]) -> None:
+    def _check_no_decoding_options(self, options: dict[str, Any], *known: str) -> None:
+        """Raise an ArgumentError for an option that this model does not have; `known` are those that it has."""
         if options:
             name = next(iter(options))
-            raise ArgumentError(
-                f"{name}: no such argument; {self.name} was trained to {self.task} and generates no text"
-            )
+            reason = f"{self.name} was trained to {self.task} and generates no text"
+            if name not in DecodingOptions.model_fields and known:
+                reason = nearest(name, known)
+            raise ArgumentError(f"{name}: no such argument; {reason}")
 
     def __repr__(self) -> str:
         return f"<heedful model {self.name}: {self.task}>"

@@ -24,7 +24,7 @@ class Classifier(Model):
 
         `on_too_long` says what becomes of a text with more tokens than the model reads: "cut", "skip" or "error".
         """
-        self._check_no_decoding_options(options)
+        self._check_no_decoding_options(options, "on_too_long")
         texts = as_texts(inputs)
         self._check_count(len(texts))
         with python_errors():

@@ -28,7 +28,7 @@ class LanguageModel(Model):
         The end of the line counts as a word. `on_too_long` says what becomes of a line with more tokens than the
         model reads: "cut", "skip" or "error".
         """
-        self._check_no_decoding_options(options)
+        self._check_no_decoding_options(options, "on_too_long")
         with python_errors():
             lines = list(read_lines(self.loaded, as_texts(inputs), on_too_long=on_too_long))
         answers = [[(word.text, word.bits) for word in line.words] for line in lines]

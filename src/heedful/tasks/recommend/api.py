@@ -40,8 +40,8 @@ class Recommender(Model):
         recommender(user=[7, 8])  # two lists
         """
         _check_keywords(inputs)
-        self._check_no_decoding_options(options)
-        if top < 1:
+        self._check_no_decoding_options(options, "user", "items", "top")
+        if not isinstance(top, int) or top < 1:
             raise ArgumentError(f"top={top!r}: expected a whole number, at least 1")
         several, histories = self._histories(user, items)
         with python_errors():
