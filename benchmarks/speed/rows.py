@@ -104,9 +104,7 @@ ROWS = (
         "from the command to its first output",
         "startup",
         "R",
-        {"onmt": 2.0},
-        explanation="Two thirds are `import torch`, which OpenNMT-py needs as well. Tried: importing rich late, a"
-        " lazier garbage collector, importing everything heavy inside the commands",
+        {"onmt": 5.0},
     ),
     Row("bleu30", "time to validation BLEU 30", "bleu", "any", {"onmt": 4.0}),
 )
