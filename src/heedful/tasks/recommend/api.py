@@ -41,7 +41,7 @@ class Recommender(Model):
         """
         _check_keywords(inputs)
         self._check_no_decoding_options(options, "user", "items", "top")
-        if not isinstance(top, int) or top < 1:
+        if type(top) is not int or top < 1:
             raise ArgumentError(f"top={top!r}: expected a whole number, at least 1")
         several, histories = self._histories(user, items)
         with python_errors():
