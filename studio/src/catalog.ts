@@ -174,6 +174,7 @@ export const CATALOG = {
   table: ["bảng", "表格"],
   Site: ["Vị trí chú ý", "注意力位置"],
   Head: ["Đầu", "头"],
+  "attention of the label": ["chú ý của nhãn", "标签的注意力"],
   "cross-attention": ["chú ý chéo", "交叉注意力"],
   "decoder self-attention": ["tự chú ý của bộ giải mã", "解码器自注意力"],
   "encoder self-attention": ["tự chú ý của bộ mã hóa", "编码器自注意力"],
@@ -285,6 +286,10 @@ export const CATALOG = {
     "v：值向量，按权重缩放；小于 1 % 不画。",
   ],
   "Values times their weights": ["Giá trị nhân trọng số", "值乘以权重"],
+  "The rest of the model follows: this trace records its attention only.": [
+    "Tiếp theo là phần còn lại của mô hình: bản ghi này chỉ có chú ý.",
+    "之后是模型的其余部分：此记录只含注意力。",
+  ],
   "This trace does not have the context.": ["Bản ghi này không có ngữ cảnh.", "此记录没有上下文。"],
   "This trace has weights only. Record it with --detail steps (or full, for every site) to see these numbers.":
     [

@@ -44,8 +44,12 @@ function usable(settings: Section): Partial<AttentionSettings> {
   );
 }
 
+/** Whether the model is of another library: its trace has attention only, and not what follows it. */
+export const isForeign = (trace: Trace): boolean => typeof trace.model.settings.architecture === "string";
+
 /** A description of the query vector. */
 export function queryMeaning(trace: Trace): string {
+  if (isForeign(trace)) return t("the query");
   if (trace.model.task === "recommend") return t("the recommended item");
   if (trace.model.task === "classify") {
     const { query } = section(trace, "classifier") as { query?: string };

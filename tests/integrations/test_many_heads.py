@@ -49,12 +49,12 @@ def browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def opened(browser: Browser, file: Path) -> Iterator[tuple[Page, float]]:
+def opened(browser: Browser, file: Path, view: str = "alignment") -> Iterator[tuple[Page, float]]:
     """Yield a page that is drawn and recomputed, and the seconds that the browser computed until then."""
     page = browser.new_page()
     counters = page.context.new_cdp_session(page)
     counters.send("Performance.enable")
-    page.goto(file.as_uri() + page_link("alignment"))
+    page.goto(file.as_uri() + page_link(view))
     page.wait_for_selector("#recomputed:not([data-state=busy])")
     metrics = {metric["name"]: metric["value"] for metric in counters.send("Performance.getMetrics")["metrics"]}
     yield page, float(metrics["TaskDuration"])
@@ -73,3 +73,18 @@ def test_every_head_can_be_picked_and_opens_in_a_few_times_what_one_takes(browse
     assert seconds[2] / seconds[1] < MAX_RATIO
     assert n_sites == 12
     assert n_heads == 13  # and their mean
+
+
+@pytest.mark.browser
+def test_the_page_invents_nothing_that_follows_attention(browser: Browser, tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    from integrations import tiny_transformers as tiny
+
+    tokenizer = tiny.tokenizer("wordpiece", "<s> $A </s>")
+    model = heedful.from_transformers(tiny.bert(len(tokenizer)), tokenizer, name="bert")
+    write_page(model.trace(tiny.SENTENCE, what_if=False), tmp_path / "page.html")
+    with opened(browser, tmp_path / "page.html", "walk") as (page, _):
+        text = page.inner_text("#page")
+    assert "this trace records its attention only" in text
+    for wrong in ("the vector of the whole text", "a learned vector", "This trace has weights only"):
+        assert wrong not in text

@@ -140,7 +140,7 @@ def test_models_of_other_tasks_and_full_folders_are_refused(tmp_path: Path, monk
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
     assert "not empty" in complaint("export", "-m", "intents", "-o", str(tmp_path / "full"))
-    monkeypatch.setitem(sys.modules, "onnxscript", None)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert "pip install 'heedful[onnx]'" in complaint("export", "-m", "intents", "-o", str(folder))
     assert [path.name for path in tmp_path.iterdir() if "model" in path.name] == []
 

@@ -35,7 +35,9 @@ def export(
     if to not in FORMATS:
         raise ModelError(f'--to "{to}": no such format; {nearest(to, FORMATS)}')
     from heedful.data.lines import read_lines
-    from heedful.tasks.open_model import is_from_elsewhere, open_model
+    from heedful.integrations.extras import require
+    from heedful.tasks.model_names import is_from_elsewhere
+    from heedful.tasks.open_model import open_model
 
     if is_from_elsewhere(model) and str(model).startswith("hf:"):
         tool = {"onnx": "optimum-cli export onnx", "ctranslate2": "ct2-transformers-converter"}[to]
@@ -43,6 +45,8 @@ def export(
     inputs = [] if lines is None else [line for line in read_lines(lines) if line.strip()]
     loaded = open_model(model, "translate")
     if to == "onnx":
+        for package in ("onnx", "onnxscript", "onnxruntime"):
+            require(package, "onnx", "the export to ONNX")
         from heedful.integrations.onnx.export import export_onnx
 
         print(export_onnx(loaded, out, inputs))

@@ -1,6 +1,6 @@
 /** The last two lanes of the Walk: from the context to the features, and the output. */
 import { rich, t, type Text } from "../i18n";
-import { section } from "../settings";
+import { isForeign, section } from "../settings";
 import type { StepDetail } from "../detail";
 import { h, type Children } from "../dom";
 import { bar, list, type Row } from "../figures/list";
@@ -42,6 +42,7 @@ const DEFAULT_READ_OUT: ReadOut = {
 
 function readOutSettings({ trace }: Ui, { record }: StepDetail): ReadOut {
   const { task } = trace.model;
+  if (isForeign(trace)) return DEFAULT_READ_OUT;
   if (task === "read") {
     const { kind, norm, hidden } = section(trace, "language_model") as {
       kind?: string;
@@ -145,7 +146,9 @@ function combineLane(ui: Ui, detail: StepDetail): Lane {
   const copyGate = intermediates.copy_gate;
   return {
     title: t("Combine"),
-    summary: taskWords(trace).combine,
+    summary: isForeign(trace)
+      ? t("The rest of the model follows: this trace records its attention only.")
+      : taskWords(trace).combine,
     rules: readOut.kind !== "" && [rules, h("p", { class: "letters" }, meaning)],
     numbers: [
       largestFeature(ui, detail, readOut),
@@ -161,7 +164,9 @@ function combineLane(ui: Ui, detail: StepDetail): Lane {
         ),
     ],
     body:
-      parts.length === 0 ? h("p", { class: "note" }, needsDetail()) : h("div", { class: "vectors" }, vectors),
+      parts.length > 0
+        ? h("div", { class: "vectors" }, vectors)
+        : !isForeign(trace) && h("p", { class: "note" }, needsDetail()),
     footer: copyGate !== undefined && copyNote(Number(arrays.get(copyGate).data[detail.step])),
   };
 }

@@ -80,7 +80,9 @@ export function siteLabel(record: SiteRecord): string {
   const kind =
     record.site === "copy"
       ? t("copy attention")
-      : (kinds[`${record.query_side} ${record.key_side}`] ?? record.kind);
+      : record.kind === "pool"
+        ? t("attention of the label")
+        : (kinds[`${record.query_side} ${record.key_side}`] ?? record.kind);
   return layer === undefined || !/^\d+$/.test(layer)
     ? `${kind} (${record.site})`
     : `${kind}, ${t("layer {n}", { n: Number(layer) + 1 })} (${record.site})`;

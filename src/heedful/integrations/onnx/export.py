@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from heedful.config import ModelConfig
 from heedful.data.tokenizer import END, PAD, SPECIALS
 from heedful.errors import ModelError
-from heedful.integrations.extras import require
 from heedful.integrations.new_folder import new_folder
 from heedful.integrations.onnx.compare import OnnxReport, compare
 from heedful.integrations.onnx.graphs import (
@@ -48,8 +47,6 @@ ROWS, LENGTH, EARLIER = 2, 5, 3  # sizes of the example that is traced; exported
 
 def export_onnx(loaded: LoadedModel[Any, Any], folder: Path, lines: Sequence[str] = ()) -> OnnxReport:
     """Write a translator, captioner or classifier; compare outputs and weights on `lines` (default: random inputs)."""
-    for package in ("onnx", "onnxscript", "onnxruntime"):
-        require(package, "onnx", "the export to ONNX")
     check_exportable(loaded.name, loaded.model)
     if lines and loaded.model.config.encoder.kind == "regions":
         raise ModelError(f"{loaded.name}: a captioner is compared on random features of images, not on lines")

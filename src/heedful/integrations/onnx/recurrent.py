@@ -85,7 +85,7 @@ class OnnxEncoder(nn.Module):
         final = (self.directions, batch, self.hidden)
         outputs = torch.onnx.ops.symbolic_multi_out(
             self.operator.name,
-            [x.transpose(0, 1), *self.weights[3 * depth : 3 * depth + 3], lengths],
+            [x.transpose(0, 1), *(self.weights[3 * depth + i] for i in range(3)), lengths],
             attributes,
             dtypes=[x.dtype] * (3 if is_lstm else 2),
             shapes=[(length, self.directions, batch, self.hidden), *[final] * (2 if is_lstm else 1)],
