@@ -16,7 +16,7 @@ import pytest
 
 import small_classifiers
 import small_models
-from command_line import HEEDFUL, here, refused
+from command_line import HEEDFUL, complaint, here, refused
 from heedful.batch import local, run
 from heedful.batch.answers import answer_each
 from heedful.batch.job import Job, run_part
@@ -108,6 +108,29 @@ def test_only_parts_that_are_not_done_are_computed(
     again = here(*command)
     assert "3 of 3 parts are done" in again.stderr
     assert computed == []
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_record_without_its_counts_is_computed_again(model: Path, tmp_path: Path) -> None:
+    words = ("batch", "translate", write_lines(tmp_path / "a.txt"), "-m", model, "-o", tmp_path / "out")
+    assert here(*words).returncode == 0
+    record = tmp_path / "out" / "parts" / "a.json"
+    tree = json.loads(record.read_text())
+    del tree["rows"]
+    record.write_text(json.dumps(tree))
+    again = here(*words)
+    assert (again.returncode, "5 rows in 1 part(s), 0 of them done before" in again.stderr) == (0, True), again.stderr
+
+
+@pytest.mark.usefixtures("in_process")
+def test_an_input_that_is_refused_leaves_no_folder(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt.gz").write_bytes(b"no gzip")
+    words = ("batch", "translate", tmp_path / "a.txt.gz", "-m", model, "-o", tmp_path / "out")
+    assert "cannot be read" in complaint(*words)
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "out").mkdir()
+    complaint(*words)
+    assert list((tmp_path / "out").iterdir()) == []  # a folder of the user stays
 
 
 @pytest.mark.usefixtures("in_process")

@@ -70,6 +70,60 @@ def test_what_cannot_be_loaded_is_one_clear_error(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+def change_config(folder: Path, **values: Any) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+def link_out(folder: Path) -> None:
+    (folder / "tokenizer.json").rename(folder.parent / "other.json")
+    (folder / "tokenizer.json").symlink_to("../other.json")
+
+
+def damage_header(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes((10**12).to_bytes(8, "little"))
+
+
+def name_shard(folder: Path, shard: Any) -> None:
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"x": shard}}))
+
+
+STRANGE: dict[str, tuple[Any, str]] = {
+    "layers": (lambda folder: change_config(folder, encoder_layers=20_000), "encoder_layers = 20,000, which its"),
+    "positions": (lambda folder: change_config(folder, max_position_embeddings=10**8), "= 100,000,000, which its"),
+    "a part": (lambda folder: change_config(folder, text_config={"num_layers": 999}), "num_layers = 999, which its"),
+    "start": (lambda folder: change_config(folder, decoder_start_token_id=10**6), ""),
+    "a link": (link_out, "tokenizer.json is a link out of the folder"),
+    "a header": (damage_header, "model.safetensors is no safetensors file: its header is too long"),
+    "a shard": (lambda folder: name_shard(folder, "../x.safetensors"), 'names "../x.safetensors", which is no file of'),
+    "no shards": (lambda folder: name_shard(folder, [3]), 'names "[3]"'),
+    "a type": (lambda folder: change_config(folder, vocab_size="x"), "cannot be loaded"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", STRANGE)
+def test_a_strange_folder_is_one_clear_error(change: str, folders: dict[str, Path], tmp_path: Path) -> None:
+    shutil.copytree(folders["marian"], tmp_path / "m")
+    apply, message = STRANGE[change]
+    apply(tmp_path / "m")
+    if change == "start":
+        generation = tmp_path / "m" / "generation_config.json"
+        generation.write_text(json.dumps(json.loads(generation.read_text()) | {"decoder_start_token_id": 10**6}))
+        message = "MarianMTModel: its generate failed: index out of range"
+    done = here("translate", "-m", f"hf:{tmp_path / 'm'}", stdin="a\n")
+    assert (done.returncode, done.stderr.count("Traceback")) == (2, 0)
+    assert message in done.stderr
+
+
+def test_links_of_the_hubs_cache_are_followed(folders: dict[str, Path], tmp_path: Path) -> None:
+    shutil.copytree(folders["marian"], tmp_path / "blobs")
+    folder = tmp_path / "snapshots" / "1"
+    folder.mkdir(parents=True)
+    for blob in (tmp_path / "blobs").iterdir():
+        (folder / blob.name).symlink_to(f"../../blobs/{blob.name}")
+    assert here("translate", "-m", f"hf:{folder}", stdin="a\n").returncode == 0
+
+
 def test_a_model_that_is_not_here_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ModelError, match="hf:nobody/nothing: cannot be loaded; it is no folder here"):

@@ -32,6 +32,7 @@ IMAGE_CHUNK = 64
 MAX_ERRORS = 20  # listed per part
 MAX_RECORD_BYTES = 1_000_000
 FORMAT = 1
+COUNTS = ("rows", "failed", "bytes")  # of a record
 LINE_ENDS = str.maketrans({"\n": " ", "\r": " ", "\u2028": " ", "\u2029": " "})  # at which a program may end a line
 
 
@@ -78,7 +79,8 @@ def finished(job: Job, parts: Sequence[Part], signature: Mapping[str, Any]) -> d
             )
         output = job.output(part)
         same_input = record.get("input") == [*part.fingerprint(), part.start, part.stop]
-        if same_input and output.is_file() and output.stat().st_size == record.get("bytes"):
+        counted = all(type(record.get(key)) is int for key in COUNTS)
+        if same_input and counted and output.is_file() and output.stat().st_size == record["bytes"]:
             records[part.name] = record
     return records
 
@@ -115,7 +117,7 @@ def run_part(job: Job, part: Part, digest: str) -> dict[str, Any]:
 
 def write_manifest(job: Job, signature: Mapping[str, Any], records: Sequence[Mapping[str, Any]], version: str) -> None:
     """Write `manifest.json`: the job, and the record of every part."""
-    totals = {key: sum(record[key] for record in records) for key in ("rows", "failed", "bytes")}
+    totals = {key: sum(record[key] for record in records) for key in COUNTS}
     parts = [{key: value for key, value in record.items() if key != "signature"} for record in records]
     content = {"format": FORMAT, "heedful": version, "job": dict(signature), **totals, "parts": parts}
     _write_json(job.out / MANIFEST, content)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from heedful.batch.job import Job, digest_of, finished, write_manifest
@@ -38,11 +40,7 @@ def run_batch(
 ) -> BatchResult:
     """Compute the parts of a job that are not done, and write its manifest."""
     signature = job.signature()
-    try:
-        job.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"{job.out}: cannot be made a folder: {error.strerror}") from None
-    with lock_folder(job.out, "batch.lock", "written"):
+    with _output_folder(job.out):
         records = finished(job, parts, signature)
         skipped = len(records)
         if on_start is not None:
@@ -60,3 +58,20 @@ def run_batch(
         write_manifest(job, signature, ordered, version("heedful"))
     rows, failed = (sum(record[key] for record in ordered) for key in ("rows", "failed"))
     return BatchResult(len(parts), skipped, rows, failed)
+
+
+@contextmanager
+def _output_folder(folder: Path) -> Iterator[None]:
+    """Make a folder and hold its lock; one that is new and stays empty, because an input was refused, is removed."""
+    is_new = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be made a folder: {error.strerror}") from None
+    try:
+        with lock_folder(folder, "batch.lock", "written"):
+            yield
+    finally:
+        if is_new:
+            with suppress(OSError):  # it is not empty
+                folder.rmdir()

@@ -15,6 +15,7 @@ from heedful.config import DecodingOptions
 from heedful.decoding import NEVER, StopCondition
 from heedful.errors import DataError
 from heedful.integrations.transformers.adapted import AdaptedModel
+from heedful.integrations.transformers.folder_checks import library_errors
 from heedful.integrations.transformers.seq2seq import Seq2SeqAdapter
 
 NAMES = {  # of our options -> those of `generate`
@@ -63,7 +64,9 @@ def generate(
         if settings.get("do_sample"):
             torch.manual_seed(options.seed % 2**63)
         inner, arguments = _arguments(adapted, tensors, start, prefix)
-        output = inner.generate(**{**arguments, **settings}, stopping_criteria=criteria, return_dict_in_generate=False)
+        arguments |= settings
+        with library_errors(f"{type(inner).__name__}: its generate failed"):
+            output = inner.generate(**arguments, stopping_criteria=criteria, return_dict_in_generate=False)
     config: Any = adapted.inner.generation_config
     n_beams = settings.get("num_beams", config.num_beams) or 1
     sampled = settings.get("do_sample", config.do_sample)

@@ -6,16 +6,17 @@ transformers' own models are used, and a config that names code of the hub is re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import transformers
 from transformers import AutoConfig, AutoFeatureExtractor, AutoImageProcessor, AutoModel, AutoTokenizer
 
-from heedful.errors import HeedfulError, ModelError, nearest
+from heedful.errors import ModelError, nearest
 from heedful.integrations.transformers.family import MODALITIES
+from heedful.integrations.transformers.folder_checks import check_folder, library_errors
 from heedful.integrations.transformers.loaded import LoadedTransformers, wrap
 from heedful.integrations.transformers.task import TASK
 
@@ -29,6 +30,8 @@ def load_transformers(name: str) -> LoadedTransformers:
     if not reference or (folder.is_dir() and not (folder / "config.json").is_file()):
         raise ModelError(f"{name}: not a model of transformers: the folder has no config.json")
     source = str(folder) if folder.is_dir() else reference
+    if folder.is_dir():
+        check_folder(name, folder)
     config: Any = _load(name, AutoConfig.from_pretrained, source)
     architecture = next(iter(config.architectures or []), None)
     model_class: Any = getattr(transformers, str(architecture), None) if architecture else AutoModel
@@ -50,7 +53,7 @@ def load_transformers(name: str) -> LoadedTransformers:
         parts.append(_load(name, AutoFeatureExtractor.from_pretrained, source))
     path = folder if folder.is_dir() else None
     parts = [part for part in parts if part is not None]
-    with _explained(name, source):
+    with library_errors(f"{name}: cannot be used"):
         return wrap(model.eval(), parts, TASK, name=reference, path=path)
 
 
@@ -65,27 +68,15 @@ def _check_attention(name: str, config: Any) -> None:
 
 def _load(name: str, load: Callable[..., Any], source: str, **options: Any) -> Any:
     """Load a part of a model, or raise ModelError with the first line of what transformers says."""
-    with _explained(name, source):
+    hint = "" if Path(source).is_dir() else "; it is no folder here, and fetching it from the hub failed"
+    with library_errors(f"{name}: cannot be loaded{hint}"):
         return load(source, trust_remote_code=False, **options)
-
-
-@contextmanager
-def _explained(name: str, source: str) -> Iterator[None]:
-    """Raise ModelError for whatever a damaged file leads to in transformers."""
-    try:
-        yield
-    except BaseException as error:  # tokenizers' panics are no Exceptions
-        if isinstance(error, HeedfulError | KeyboardInterrupt | SystemExit):
-            raise
-        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        hint = "" if Path(source).is_dir() else "; it is no folder here, and fetching it from the hub failed"
-        raise ModelError(f"{name}: cannot be loaded{hint}: {reason}") from None
 
 
 def _optional(load: Callable[..., Any], source: str) -> Any:
     """Load a part that some models do not have."""
-    with suppress(ModelError), _explained(source, source):
-        return load(source, trust_remote_code=False)
+    with suppress(ModelError):
+        return _load(source, load, source)
     return None
 
 
