@@ -19,7 +19,7 @@ import heedful
 TESTS = Path(__file__).parent.parent
 ROOT = TESTS.parent
 FOLDER = ROOT / "build" / "fuzz" / "corpus"
-VERSION = "1"  # another number builds the corpus anew
+VERSION = "2"  # another number builds the corpus anew
 SMALL = """
 [training]
 epochs = 1
@@ -77,6 +77,7 @@ INPUTS = {
     "read": "the cat sees a dog",
     "caption": "photo.png",
 }
+TRANSFORMERS = ("marian", "bert")
 TRACE_OPTIONS = {
     "translate": ("--what-if", "--beam", "2", "--gold", "0-0 1-1"),
     "transformer": ("--detail", "full"),
@@ -89,6 +90,7 @@ class Corpus:
     """Files of intact models by model, traces by name, recipes by name, and one picture."""
 
     models: Mapping[str, Mapping[str, bytes]]
+    transformers: Mapping[str, Mapping[str, bytes]]  # folders as transformers writes them
     traces: Mapping[str, bytes]
     recipes: Mapping[str, bytes]
     photo: bytes
@@ -118,7 +120,8 @@ def load_corpus() -> Corpus:
         f"{path.parent.name}-{path.name}": path.read_bytes() for path in sorted(TESTS.glob("stored/*/*/*.toml"))
     }
     recipes |= {f"small-{name}.toml": text.encode() for name, text in RECIPES.items()}
-    return Corpus(models, traces, recipes, (folder / "photo.png").read_bytes())
+    transformers = {name: _read_folder(folder / f"hf-{name}") for name in TRANSFORMERS}
+    return Corpus(models, transformers, traces, recipes, (folder / "photo.png").read_bytes())
 
 
 def _read_folder(folder: Path) -> dict[str, bytes]:
@@ -155,6 +158,16 @@ def _build_here(folder: Path) -> None:
         source = str(folder / line) if line.endswith(".png") else line
         options = TRACE_OPTIONS.get(name, ())
         check(here("trace", source, "-m", folder / name, "-o", folder / f"{name}.json", *options))
+    _save_transformers(folder)
+
+
+def _save_transformers(folder: Path) -> None:
+    from integrations import tiny_transformers as tiny
+
+    tokenizer = tiny.tokenizer()
+    heedful.from_transformers(tiny.marian(len(tokenizer)), tokenizer).save_pretrained(folder / "hf-marian")
+    tokenizer = tiny.tokenizer("wordpiece", "<s> $A </s>")
+    heedful.from_transformers(tiny.bert(len(tokenizer)), tokenizer).save_pretrained(folder / "hf-bert")
 
 
 if __name__ == "__main__":

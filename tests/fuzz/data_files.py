@@ -33,7 +33,8 @@ def data_case(corpus: Corpus, rng: Random) -> Case:
     return rng.choice(makers)(corpus, rng)
 
 
-def _model(corpus: Corpus, name: str) -> dict[str, bytes]:
+def model_files(corpus: Corpus, name: str) -> dict[str, bytes]:
+    """Return the files of an intact model in the folder `m`."""
     return {f"m/{file}": data for file, data in corpus.models[name].items()}
 
 
@@ -49,29 +50,33 @@ def mutate_text(data: bytes, rng: Random) -> bytes:
     return mutate_bytes(data, rng, rng.choice((1, 1, 2, 4)))
 
 
-def _compressed(name: str, data: bytes, rng: Random) -> tuple[str, bytes]:
+def compress(name: str, data: bytes, rng: Random) -> tuple[str, bytes]:
+    """Return a file, in some cases compressed, and then perhaps damaged."""
     if rng.random() < 0.15:
         data = gzip.compress(data, 1, mtime=0)
         return f"{name}.gz", mutate_bytes(data, rng) if rng.random() < 0.5 else data
     return (f"{name}.gz", data) if rng.random() < 0.02 else (name, data)
 
 
-def _jsonl(data: bytes, rng: Random) -> bytes:
+def mutate_jsonl(data: bytes, rng: Random) -> bytes:
+    """Return tab-separated pairs as JSON lines, the first one changed."""
     rows = [dict(zip(("source", "target"), line.decode().split("\t"), strict=False)) for line in data.splitlines()]
     rows[0] = mutate_tree(rows[0], rng, rng.choice((1, 2)))
     return "\n".join(json.dumps(row) for row in rows).encode()
 
 
 def _pairs(corpus: Corpus, rng: Random) -> Case:
-    files = _model(corpus, "translate")
+    files = model_files(corpus, "translate")
     choice = rng.random()
     if choice < 0.5:
-        name, data = _compressed("d.tsv", mutate_text(PAIRS, rng), rng)
+        name, data = compress("d.tsv", mutate_text(PAIRS, rng), rng)
         words: tuple[str, ...] = ("--data", name)
         files[name] = data
     elif choice < 0.75:
-        name, data = _compressed(
-            "d.jsonl", _jsonl(PAIRS, rng) if rng.random() < 0.7 else mutate_bytes(_jsonl(PAIRS, rng), rng), rng
+        name, data = compress(
+            "d.jsonl",
+            mutate_jsonl(PAIRS, rng) if rng.random() < 0.7 else mutate_bytes(mutate_jsonl(PAIRS, rng), rng),
+            rng,
         )
         words = ("--data", name)
         files[name] = data
@@ -99,10 +104,10 @@ def _lines(corpus: Corpus, rng: Random) -> Case:
     verb, model = rng.choice(READERS)
     data = mutate_text(SOURCE, rng)
     options = rng.choice(((), ("--on-too-long", "skip"), ("--on-too-long", "error"), ("--json",)))
-    files = _model(corpus, model)
+    files = model_files(corpus, model)
     if rng.random() < 0.5:
         return Case("data", (verb, "-m", "m", *options), files, data)
-    name, data = _compressed("d.txt", data, rng)
+    name, data = compress("d.txt", data, rng)
     return Case("data", (verb, name, "-m", "m", *options), {**files, name: data})
 
 
@@ -113,8 +118,8 @@ def _links(corpus: Corpus, rng: Random) -> Case:
 
 
 def _labels(corpus: Corpus, rng: Random) -> Case:
-    name, data = _compressed("d.tsv", mutate_text(LABELED, rng), rng)
-    return Case("data", ("evaluate", "-m", "m", "--data", name), {**_model(corpus, "classify"), name: data})
+    name, data = compress("d.tsv", mutate_text(LABELED, rng), rng)
+    return Case("data", ("evaluate", "-m", "m", "--data", name), {**model_files(corpus, "classify"), name: data})
 
 
 def _captions(corpus: Corpus, rng: Random) -> Case:
@@ -127,7 +132,7 @@ def _captions(corpus: Corpus, rng: Random) -> Case:
     else:
         row = mutate_tree({"image": "photo.png", "captions": ["a red circle"]}, rng)
         name, data = "c.jsonl", json.dumps(row).encode() + b"\n"
-    files = {**_model(corpus, "caption"), "pictures/photo.png": corpus.photo, name: data}
+    files = {**model_files(corpus, "caption"), "pictures/photo.png": corpus.photo, name: data}
     return Case("data", ("evaluate", "-m", "m", "--data", "pictures", "--data", name, "--metric", "bleu"), files)
 
 
@@ -143,7 +148,7 @@ def training_case(corpus: Corpus, rng: Random) -> Case:
     choice = rng.random()
     if choice < 0.4:
         recipe = RECIPES["translate"].replace(RECIPES["translate"].partition("[model]")[0], PAIRS_RECIPE)
-        name, data = _compressed("d.tsv", mutate_text(PAIRS, rng), rng)
+        name, data = compress("d.tsv", mutate_text(PAIRS, rng), rng)
         files = {name: data}
         recipe = recipe.replace("d.tsv", name)
     elif choice < 0.7:
@@ -173,13 +178,13 @@ def data_bomb_case(corpus: Corpus, rng: Random) -> Case:
         return Case(
             "bomb",
             argv,
-            {**_model(corpus, "translate"), "d.tsv.gz": _zeros(b"a" if rng.random() < 0.5 else b"a ") * times},
+            {**model_files(corpus, "translate"), "d.tsv.gz": _zeros(b"a" if rng.random() < 0.5 else b"a ") * times},
         )
     model, verb = rng.choice(
         (("classify", "classify"), ("translate", "translate"), ("transformer", "translate"), ("read", "read"))
     )
     line = rng.choice((b"soup ", b"x", b"\xf0\x9d\x95\xb3", b"a-b'c. ")) * rng.choice((10_000, 200_000))
-    return Case("bomb", (verb, "-m", "m"), _model(corpus, model), line + b"\n")
+    return Case("bomb", (verb, "-m", "m"), model_files(corpus, model), line + b"\n")
 
 
 @cache

@@ -9,11 +9,14 @@ from random import Random
 from fuzz.case import Case
 from fuzz.corpus import Corpus
 from fuzz.data_files import data_bomb_case, data_case, training_case
+from fuzz.http_requests import client_case, http_case
 from fuzz.model_folders import model_case
 from fuzz.options import decoding_case, option_case
+from fuzz.pair_files import align_case, batch_case, guided_case, studio_training_case
 from fuzz.pictures import picture_bomb_case, picture_case
 from fuzz.recipes import recipe_case
 from fuzz.traces import trace_bomb_case, trace_case
+from fuzz.transformers_folders import transformers_case
 
 Generator = Callable[[Corpus, Random], Case]
 # Weights in cases per thousand; cheap kinds have more. `make fuzz` keeps 25 cases per second with them.
@@ -26,6 +29,13 @@ GENERATORS: dict[str, tuple[float, Generator]] = {
     "options": (55, option_case),
     "picture": (20, picture_case),
     "training": (9, training_case),
+    "http": (150, http_case),
+    "client": (60, client_case),
+    "align": (40, align_case),
+    "batch": (40, batch_case),
+    "guided": (15, guided_case),
+    "transformers": (20, transformers_case),
+    "studio-training": (3, studio_training_case),
     "trace-bomb": (0.3, trace_bomb_case),
     "data-bomb": (0.4, data_bomb_case),
     "picture-bomb": (0.3, picture_bomb_case),

@@ -14,7 +14,7 @@ LONGEST_MESSAGE = 20_000  # characters
 TERMINAL = ("check", "show", "measure", "evaluate", "recommend", "trace", "models", "world", "train")  # for people
 
 
-MEANT_FOR_USERS = "UserWarning at viz/fonts: no installed font has"
+MEANT_FOR_USERS = ("UserWarning at viz/fonts: no installed font has", "UserWarning at generation/")  # of transformers
 OWN_PROGRAMS = ("subprocess.Popen in metrics.meteor:",)  # Java, for METEOR, where it is installed
 
 
@@ -99,9 +99,12 @@ def _ending(case: Case, outcome: Outcome) -> Failure | None:
 def _files(case: Case, outcome: Outcome) -> Failure | None:
     allowed = tuple(f"{WORK}/{path}" for path in case.outputs)
     done = outcome.reply["code"] in (0, 1)
-    created = [name for name in outcome.created if not (done and _below(name, allowed))]
-    changed = [name for name in outcome.changed if not (done and _below(name, allowed))]
     verb = case.argv[0] if case.argv else ""
+    parts = verb == "batch"  # those that are done stay, and the same command goes on
+    created = [
+        name for name in outcome.created if not ((done or (parts and not name.endswith("/"))) and _below(name, allowed))
+    ]
+    changed = [name for name in outcome.changed if not ((done or parts) and _below(name, allowed))]
     if changed:
         return Failure(f"input changed by {verb}", ", ".join(changed))
     if created:

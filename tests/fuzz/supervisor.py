@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from fuzz.case import LINK, OUTSIDE, WORK, Case, refresh_hashes, write_files
+from fuzz.corpus import RECIPES
 from fuzz.judge import Outcome
 
 SECONDS = 20.0  # of processor time
@@ -165,9 +166,11 @@ class Supervisor:
         return self.process
 
     def _start(self) -> subprocess.Popen[str]:
-        for name in ("tmp", "cache", "home", "data"):
+        for name in ("tmp", "cache", "home", "data", "jobs", "served"):
             shutil.rmtree(self.base / name, ignore_errors=True)
             (self.base / name).mkdir()
+        for model in sorted(set(self.intact) & set(RECIPES)):
+            write_files(self.intact[model], self.base / "served" / model)
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(self.base)))),

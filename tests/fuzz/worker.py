@@ -62,9 +62,28 @@ def innermost_frame(stack: traceback.StackSummary) -> str:
     return names[-1] if names else "?"
 
 
-def qualified_name(error: BaseException) -> str:
-    """Return `module.Name` of an exception."""
-    return f"{type(error).__module__}.{type(error).__name__}"
+def describe_error(error: BaseException) -> str:
+    """Return `module.Name` of an exception, or what a broken promise says."""
+    if type(error).__name__ == "BrokenPromiseError":
+        return str(error)
+    return f"{type(error).__module__}.{type(error).__name__}".removeprefix("builtins.")
+
+
+def start_command(argv: list[str]) -> None:
+    """Run a command of heedful, or what is attacked in place of one."""
+    from fuzz.http_target import ask_client, serve_request
+    from fuzz.training_target import train_job
+    from heedful.cli import main
+
+    verb = argv[0] if argv else ""
+    if verb == "http":
+        serve_request(Path.cwd().parents[1])
+    elif verb == "client":
+        ask_client(argv[1:])
+    elif verb == "training-worker":
+        train_job(argv[1])
+    else:
+        main()
 
 
 def peak_memory() -> int:
@@ -82,8 +101,6 @@ def reset_peak() -> None:
 
 def run(request: dict[str, Any], observer: Observer) -> dict[str, Any]:
     """Run one case and report how it ended."""
-    from heedful.cli import main
-
     os.chdir(request["folder"])
     stdout, stderr = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="replace") for _ in range(2))
     streams = (sys.argv, sys.stdin, sys.stdout, sys.stderr)
@@ -100,13 +117,13 @@ def run(request: dict[str, Any], observer: Observer) -> dict[str, Any]:
             warnings.simplefilter("always")
             for category in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
                 warnings.simplefilter("ignore", category)  # Python does not show them by default
-            main()
+            start_command(request["argv"])
     except SystemExit as end:
         reply["code"] = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException as error:
         reply |= {
             "code": -1,
-            "exception": qualified_name(error).removeprefix("builtins."),
+            "exception": describe_error(error),
             "frame": innermost_frame(traceback.extract_tb(error.__traceback__)),
             "traceback": traceback.format_exc()[-HEAD:],
         }
@@ -166,6 +183,7 @@ def _restore() -> None:
 
     torch.set_num_threads(1)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.modules["heedful.batch.job"]._open_model.cache_clear()  # folders of cases have the same name
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
 
@@ -178,6 +196,10 @@ def _import_everything() -> None:
             importlib.import_module(module.name)
     import typer.main
 
+    import heedful.batch.local
+    from fuzz.training_target import run_parts
+
+    heedful.batch.local.run_local = run_parts  # processes would have to import torch
     typer.main.get_command = cache(typer.main.get_command)  # building the commands takes longer than most cases
 
 
@@ -207,4 +229,5 @@ def serve() -> None:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent.parent))
     serve()
