@@ -1088,7 +1088,7 @@ export const CATALOG = {
   "“{word}” looks everywhere equally": ["“{word}” nhìn mọi nơi như nhau", "“{word}”均等地看各处"],
   "The link has them all: whoever opens it sees what you see.": [
     "Liên kết chứa tất cả: ai mở nó sẽ thấy những gì bạn thấy.",
-    "链接包含全部更改：打开的人看到的与您相同。",
+    "链接包含全部更改：打开的人看到的与你相同。",
   ],
   "The same on the command line": ["Tương tự trên dòng lệnh", "在命令行中同样操作"],
   "(start)": ["(đầu)", "（开头）"],
@@ -1117,7 +1117,7 @@ export const CATALOG = {
   "First steps": ["Những bước đầu", "入门步骤"],
   "You changed a weight, and the output changed. Next: compare models, follow every number, or train one.": [
     "Bạn đã đổi một trọng số và đầu ra đã thay đổi. Tiếp theo: so sánh các mô hình, theo dõi từng con số, hoặc tự huấn luyện.",
-    "您改变了一个权重，输出随之改变。接下来：比较模型、逐步查看每个数字，或训练一个模型。",
+    "你改变了一个权重，输出随之改变。接下来：比较模型、逐步查看每个数字，或训练一个模型。",
   ],
   "Change where it looked": ["Đổi nơi nó nhìn", "改变它看的地方"],
   Done: ["Xong", "完成"],
@@ -1131,7 +1131,7 @@ export const CATALOG = {
   "Add a few items that you like. The model scores every other item, and shows which of yours it looked at.":
     [
       "Thêm vài mục bạn thích. Mô hình chấm điểm mọi mục khác và cho thấy nó đã nhìn vào mục nào của bạn.",
-      "添加几个您喜欢的物品。模型会给其他所有物品打分，并显示它看了您的哪些物品。",
+      "添加几个你喜欢的物品。模型会给其他所有物品打分，并显示它看了你的哪些物品。",
     ],
   "Start with three well-known ones": ["Bắt đầu với ba mục nổi tiếng", "从三个知名的开始"],
   "The link holds this exercise, with the answer hidden, for your students.": [
@@ -1205,5 +1205,5 @@ export const CATALOG = {
     "Đầu vào quá dài để tô; có thể kéo các thanh trọng số.",
     "输入太长，无法涂抹；可拖动权重条。",
   ],
-  "Your weights changed the label.": ["Trọng số của bạn đã đổi nhãn.", "您的权重改变了标签。"],
+  "Your weights changed the label.": ["Trọng số của bạn đã đổi nhãn.", "你的权重改变了标签。"],
 } as const;

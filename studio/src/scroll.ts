@@ -11,8 +11,13 @@ export function reveal(root: Element): void {
       box.scrollTop = top - box.clientHeight / 2;
     }
   }
-  const mark = root.querySelector<HTMLElement>(".marks .current");
-  const line = mark?.closest<HTMLElement>(".timeline");
+  showInside(root.querySelector<HTMLElement>(".marks .current"), ".timeline");
+  showInside(root.querySelector<HTMLElement>(".tabs [aria-current]"), ".tabs");
+}
+
+/** Scroll a line sideways until one of its parts is seen. */
+function showInside(mark: HTMLElement | null, box: string): void {
+  const line = mark?.closest<HTMLElement>(box);
   if (!mark || !line) return;
   const left = mark.offsetLeft - line.offsetLeft;
   if (left < line.scrollLeft || left + mark.offsetWidth > line.scrollLeft + line.clientWidth) {

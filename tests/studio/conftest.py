@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,10 +76,10 @@ class Studio:
         return [float(value) for value in values]
 
 
-@pytest.fixture(scope="session")
-def studio_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    log = tmp_path_factory.mktemp("studio") / "log"
-    command = [str(HEEDFUL), "studio", "--port", "0", "--no-browser"]
+@contextmanager
+def start_studio(log: Path, *options: str) -> Iterator[str]:
+    """Start a studio; what it says goes into a file. Yield its address."""
+    command = [str(HEEDFUL), "studio", "--port", "0", "--no-browser", *options]
     with log.open("w") as output, subprocess.Popen(command, stderr=output) as process:
         address = ""
         while not address:
@@ -86,6 +88,12 @@ def studio_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             address = next((line.split()[1] for line in log.read_text().splitlines() if line[:8] == "studio: "), "")
         yield address
         process.terminate()
+
+
+@pytest.fixture(scope="session")
+def studio_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with start_studio(tmp_path_factory.mktemp("studio") / "log") as address:
+        yield address
 
 
 @pytest.fixture(scope="module")

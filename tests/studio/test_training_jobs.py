@@ -16,21 +16,60 @@ def state(studio: Studio, id: str) -> Any:
     return studio.context.request.get(f"{studio.address}/v1/train/{id}", timeout=WAIT).json()
 
 
-def test_a_training_is_stopped_and_the_next_one_may_start(studio: Studio) -> None:
-    job = studio.post("/v1/train", {"world": "phrases", "minutes": 1})
-    assert job["state"] == "running"
+def wait_for_state(studio: Studio, id: str, wanted: str) -> None:
+    end = time.monotonic() + WAIT / 1000
+    while state(studio, id)["state"] != wanted:
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def test_a_training_is_watched_filmed_stopped_found_again_and_resumed(studio: Studio) -> None:
+    studio.go("#/train?model=en-fr")
+    if studio.page.locator("#train-new").count() > 0:
+        studio.page.click("#train-new")
+    studio.page.select_option("#world-languages", "fr-vi")
+    studio.page.click("#train-world")
+    studio.page.wait_for_selector("#film-matrix", timeout=2 * WAIT)
     other = studio.context.request.post(f"{studio.address}/v1/train", data={"world": "phrases"})
     assert other.status == 409
-    end = time.monotonic() + WAIT / 1000
-    while not state(studio, job["id"])["messages"] and time.monotonic() < end:
-        time.sleep(0.1)
-    studio.post(f"/v1/train/{job['id']}/stop", {})
-    while state(studio, job["id"])["state"] == "running" and time.monotonic() < end:
-        time.sleep(0.1)
-    assert state(studio, job["id"])["state"] == "stopped"
+    studio.page.click("#train-stop")
+    studio.page.wait_for_selector("#train-state[data-state=stopped]")
+    id = studio.context.request.get(f"{studio.address}/v1/train").json()["trainings"][-1]["id"]
+    film = studio.context.request.get(f"{studio.address}/v1/train/{id}/animation?sentence=1", timeout=WAIT)
+    assert film.body().startswith(b"GIF89a")
+    assert studio.context.request.get(f"{studio.address}/v1/train/{id}/animation?sentence=9").status == 404
+    weights = studio.numbers("#film-matrix td")
+    studio.page.reload()  # the server still has it
+    studio.page.wait_for_selector("#film-matrix")
+    assert studio.numbers("#film-matrix td") == weights
+    assert studio.page.locator(".curve").count() == 5
+    studio.page.click("#train-resume")
+    wait_for_state(studio, id, "running")
+    studio.page.click("#train-stop")
+    wait_for_state(studio, id, "stopped")
 
 
-@pytest.mark.parametrize("body", [{}, {"world": "phrases", "data": "a\tb"}, {"world": "nowhere"}, {"minutes": -1}])
+def test_pairs_that_were_pasted_are_there_after_a_reload(studio: Studio) -> None:
+    studio.go("#/train?model=en-fr")
+    if studio.page.locator("#train-new").count() > 0:
+        studio.page.click("#train-new")
+    studio.page.fill("#train-data", "the cat\tle chat\nthe dog\tle chien")
+    studio.page.reload()
+    studio.page.wait_for_selector("#train-data, #train-new")
+    stored = studio.page.evaluate("() => JSON.parse(localStorage.getItem('heedful-studio')).texts.train")
+    assert stored == "the cat\tle chat\nthe dog\tle chien"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"world": "phrases", "data": "a\tb"},
+        {"world": "nowhere"},
+        {"minutes": -1},
+        {"world": "phrases", "languages": "en-xx"},
+    ],
+)
 def test_requests_that_make_no_sense_are_refused(studio: Studio, body: dict[str, Any]) -> None:
     assert studio.context.request.post(f"{studio.address}/v1/train", data=body).status == 422
 
