@@ -52,6 +52,13 @@ def piece_trace() -> Trace:
 # arcs
 
 
+def test_a_hidden_weight_of_nothing_is_not_negative() -> None:
+    weights = np.tril(np.full((3, 3), 1 / 5))  # rounding: their sum minus the diagonal and the arcs is -2e-16
+    trace = Trace.from_weights(["a", "b", "c"], ["a", "b", "c"], weights)
+    trace = trace.model_copy(update={"sites": [trace.site().model_copy(update={"query_side": "source"})]})
+    assert "are not drawn: 0% of a word" in texts(arcs_figure(trace, ViewOptions()))[-1].replace("\n", " ")
+
+
 def test_arcs_of_an_encoder_have_no_surprisal_and_go_both_ways(transformer_trace: Trace) -> None:
     figure = arcs_figure(transformer_trace, ViewOptions(site="enc.0.self"))
     words = "the black cat sees a dog".split()

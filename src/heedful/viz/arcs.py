@@ -91,7 +91,8 @@ def _write_words(axes: Axes, words: list[str], centers: list[float], surprisals:
 
 def _legend(table: AttentionTable, arcs: set[tuple[int, int]], two_way: bool, numbers: bool) -> str:
     drawn = sum(float(table.weights[arc]) for arc in arcs)
-    hidden = (table.weights.sum() - np.trace(table.weights) - drawn) / max(1, len(table.rows))
+    others = float(table.weights.sum() - np.trace(table.weights))
+    hidden = max(0.0, others - drawn) / max(1, len(table.rows))  # a sum of rounded numbers may be below 0
     direction = "other words (above: earlier words, below: later words)" if two_way else "earlier words"
     return (
         f"arcs: attention of each word to {direction}; weights under {MIN_WEIGHT:.0%} are not drawn: {hidden:.0%}"
