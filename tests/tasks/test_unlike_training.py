@@ -17,6 +17,7 @@ from heedful.data.token_statistics import FILE_NAME, TokenStatistics, is_unlike_
 from heedful.data.tokenizer import END, UNK
 from heedful.errors import ArgumentError, ModelError
 from heedful.tasks.bundled import bundled_models
+from heedful.tasks.classify.api import Classifier
 from heedful.tasks.classify.predict import classify_lines
 from heedful.tasks.generation_result import MAX_NOTES, Generation, UnlikeNotes
 from heedful.tasks.model_folder import load_model
@@ -123,6 +124,7 @@ def test_classifiers_of_subwords_note_texts_of_another_language(tmp_path: Path) 
 
 def test_results_are_short_to_print_and_wrong_arguments_are_named() -> None:
     classifier = heedful_load(task="classify")
+    assert isinstance(classifier, Classifier)
     assert len(repr(classifier.explain("I lost my card. " * 20))) < 200
     recommender = heedful_load(task="recommend")
     (first, *_) = recommender(items=["The Matrix"])
