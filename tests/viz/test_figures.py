@@ -53,8 +53,8 @@ def piece_trace() -> Trace:
 
 
 def test_a_hidden_weight_of_nothing_is_not_negative() -> None:
-    weights = np.tril(np.full((3, 3), 1 / 5))  # rounding: their sum minus the diagonal and the arcs is -2e-16
-    trace = Trace.from_weights(["a", "b", "c"], ["a", "b", "c"], weights)
+    heads = np.random.default_rng(9).uniform(0.1, 0.3, (5, 3, 5)) * np.tri(5)[:, None]  # all that is hidden: rounding
+    trace = Trace.from_weights(list("abcde"), list("abcde"), heads)
     trace = trace.model_copy(update={"sites": [trace.site().model_copy(update={"query_side": "source"})]})
     assert "are not drawn: 0% of a word" in texts(arcs_figure(trace, ViewOptions()))[-1].replace("\n", " ")
 
