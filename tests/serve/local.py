@@ -59,8 +59,8 @@ class LocalServer:
 
 
 @contextmanager
-def running(folder: Path | None = None, **settings: Any) -> Iterator[LocalServer]:
-    """Run an application; `folder` is the folder of its only model, called "m"."""
+def running(folder: Path | None = None, ready: bool = True, **settings: Any) -> Iterator[LocalServer]:
+    """Run an application, and wait until it is ready or not; `folder` is the folder of its only model, called "m"."""
     models = {} if folder is None else {"m": str(folder)}
     app = create_app(ServeSettings(**{"models": models, "threads": 1, **settings}))
     config = uvicorn.Config(app, http=BoundedProtocol, ws="none", log_config=None, access_log=False)
@@ -76,7 +76,7 @@ def running(folder: Path | None = None, **settings: Any) -> Iterator[LocalServer
     local = LocalServer(app, server, opened.getsockname()[1])
     try:
         local.wait_until(lambda: server.started)
-        local.wait_until(lambda: local.state.readiness)
+        local.wait_until(lambda: local.state.readiness or not ready)
         yield local
     finally:
         local.client.close()

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import shutil
+import threading
 from io import BytesIO
+from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
 from PIL import Image
 
 import heedful
+from command_line import complaint
+from heedful.serve.model_store import ModelStore
+from heedful.serve.servables import Servable
+from heedful.tasks.model_folder import load_model, save_model
 from heedful.trace.schema import Trace
+from serve.local import LocalServer, running
 from serve.server import TEXTS, Server
+from small_models import random_model_folder, small_preset
 
 
 def picture() -> bytes:
@@ -143,6 +153,53 @@ def test_clients_of_libretranslate_work(server: Server) -> None:
     assert "known: en-fr" in refused.json()["error"]
 
 
+VERBS = ("summarize", "reply", "transduce")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_other_verbs_that_generate(folder: Path, tmp_path: Path, verb: str) -> None:
+    loaded, model = load_model(folder), tmp_path / verb
+    task = loaded.recipe.task.model_copy(update={"kind": verb})
+    save_model(model, loaded.recipe.model_copy(update={"task": task}), loaded.assets, loaded.model, {})
+    with running(model) as local:
+        body = {"inputs": TEXTS, "options": {"max_length": 5}}
+        outputs = local.post(f"/v1/{verb}", body).json()["outputs"]
+        assert [output["text"] for output in outputs] == heedful.load(model)(TEXTS, max_length=5)
+        assert local.get("/v1/models").json()["models"][0]["verb"] == f"/v1/{verb}"
+
+
+def test_items_are_recommended(server: Server) -> None:
+    inputs = [{"items": ["Toy Story"]}, {"items": ["id:0120363", "Toy Story"]}]
+    outputs = server.post("/v1/recommend", {"inputs": inputs, "options": {"top": 3, "reasons": 1}}).json()["outputs"]
+    films = heedful.load("films")
+    for output, history in zip(outputs, inputs, strict=True):
+        assert [item["id"] for item in output["items"]] == [item.id for item in films(items=history["items"], top=3)]
+        assert [len(item["reasons"]) for item in output["items"]] == [1, 1, 1]
+    trace = Trace.model_validate(server.post("/v1/trace", {"input": inputs[1], "detail": "weights"}).json())
+    assert trace.model.task == "recommend"
+
+
+def test_any_site_head_and_step_is_edited(tmp_path: Path) -> None:
+    config = small_preset("transformer", encoder__layers=2, decoder__layers=2)
+    with running(random_model_folder(tmp_path / "m", config).path) as local:
+        sites = {site["id"]: site["heads"] for site in local.get("/v1/models/m").json()["sites"]}
+        assert len(sites) == 6  # of the encoder, of the decoder, and between them, in two layers each
+        for site, heads in sites.items():
+            edit = {"op": "onehot", "site": site, "step": 1, "head": heads - 1, "position": 0}
+            body = {"input": "the black cat", "edits": [edit], "detail": "weights", "options": {"max_length": 5}}
+            result = local.post("/v1/whatif", body)
+            assert result.status_code == 200, result.text
+            after = Trace.model_validate(result.json()["after"])
+            assert after.weights(site)[1, heads - 1, 0] == 1
+
+
+def test_sentences_are_those_of_the_command_line(local: LocalServer, folder: Path, tmp_path: Path) -> None:
+    for edit in ("onehot:step=1,position=99", "onehat:step=1", "uniform:site=cross2"):
+        said = complaint("trace", "-m", folder, "the cat", "-o", tmp_path / "t.json", "--set", edit)
+        detail = problem(local.post("/v1/trace", {"input": "the cat", "edits": [edit]}))[1]
+        assert detail.splitlines()[0] in said
+
+
 WRONG = [
     ({"inputs": ["a"], "options": {"beem": 3}}, 422, 'options.beem: no such argument; did you mean "beam"?'),
     ({"inputs": ["a"], "options": {"beam": 0}}, 422, "options.beam=0: must be more than 0"),
@@ -178,6 +235,57 @@ def test_errors_of_the_protocol_are_problem_details(server: Server) -> None:
     assert problem(server.post("/v1/trace", {"input": "The cat", "edits": ["onehat:step=1"]}))[0] == 422
     assert problem(server.post("/v1/trace", {"input": "The cat", "model": "photos"}))[1].endswith("an uploaded image")
     assert problem(server.post("/v1/summarize", {"inputs": ["a"]}))[0] == 404
+
+
+def test_an_image_with_too_many_pixels_is_refused(server: Server) -> None:
+    png = picture()
+    header = png[12:16] + (60_000).to_bytes(4, "big") * 2 + png[24:29]
+    bomb = png[:12] + header + crc32(header).to_bytes(4, "big") + png[33:]
+    status, detail = problem(server.client.post("/v1/caption", files={"file": ("a.png", bomb)}))
+    assert (status, "pixels" in detail) == (413, True)
+
+
+def test_it_is_ready_when_its_models_are_loaded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loading = threading.Event()
+
+    def load(self: ModelStore, name: str) -> Servable:
+        loading.wait(60)
+        return get(self, name)
+
+    get = ModelStore.get
+    monkeypatch.setattr(ModelStore, "get", load)
+    with running(folder, ready=False) as local:
+        assert local.get("/health").status_code == 200
+        waiting = local.get("/ready")
+        assert problem(waiting) == (503, "models are being loaded")
+        assert int(waiting.headers["retry-after"]) >= 1
+        loading.set()
+        local.wait_until(lambda: local.get("/ready").status_code == 200)
+        assert local.get("/ready").json()["loaded"] == ["m"]
+
+
+def test_it_is_not_ready_if_its_model_cannot_be_loaded(folder: Path, tmp_path: Path) -> None:
+    broken = Path(shutil.copytree(folder, tmp_path / "broken"))
+    (broken / "model.safetensors").unlink()
+    with running(broken) as local:
+        status, detail = problem(local.get("/ready"))
+        assert (status, "model.safetensors" in detail) == (503, True)
+
+
+def test_what_does_not_fit_into_the_queue_is_refused(folder: Path) -> None:
+    body = {"inputs": ["the black cat"] * 3, "options": {"beam": 32, "max_length": 200}}
+    with running(folder, limits={"queue": 4}) as busy:
+        answers: list[Any] = []
+        threads = [threading.Thread(target=lambda: answers.append(busy.post("/v1/translate", body))) for _ in range(9)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        refused = [answer for answer in answers if answer.status_code != 200]
+        assert refused
+        for answer in refused:
+            assert problem(answer)[0] == 503
+            assert int(answer.headers["retry-after"]) >= 1
 
 
 def test_health_metrics_and_request_ids(server: Server) -> None:

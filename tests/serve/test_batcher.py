@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from heedful.parallel import limit_torch_threads
 from heedful.serve.batcher import Batcher, Entry, choose_batch
 from heedful.serve.problems import ProblemError
 from heedful.serve.servables import make_servable
+from heedful.serve.settings import Limits
 from heedful.serve.statistics import Statistics
 from heedful.tasks.model_folder import load_model
 from heedful.tasks.seq2seq.api import TextGenerator
@@ -91,6 +93,16 @@ def test_requests_are_joined_and_keep_their_order(folder: Path) -> None:
         sizes = local.get("/metrics").text
         batches = float(next(x for x in sizes.splitlines() if x.startswith("heedful_batch_size_count")).split()[1])
         assert batches < 8 * 3 + 8 * 3  # each bucket of each request by itself would be more
+
+
+def test_nothing_of_the_process_changes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    servable = make_servable("m", TextGenerator(load_model(folder)), int8=False)
+    changes: list[Any] = []
+    monkeypatch.setattr(type(os.environ), "__setitem__", lambda _, *change: changes.append(change))
+    monkeypatch.setattr("torch.set_num_threads", changes.append)
+    items = servable.prepare(LINES, Limits())
+    servable.run([item.payload for item in items], OPTIONS[1], False, NEVER)
+    assert changes == []
 
 
 def test_samples_do_not_depend_on_other_requests(folder: Path) -> None:

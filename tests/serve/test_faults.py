@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import gc
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +24,7 @@ from serve.local import LocalServer, running
 from serve.server import serving
 
 BODY = {"inputs": ["the black cat"], "options": {"max_length": 9}}
+CLIENTS = 4
 LONG = {"inputs": ["the black cat"] * 4, "options": {"beam": 32, "max_length": 300}}
 JSON_HEAD = b"POST /v1/translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
@@ -39,23 +44,60 @@ def test_sigterm_finishes_what_was_begun(folder: Path) -> None:
             httpx.get(f"{server.address}/health")
 
 
+def test_sigterm_ends_what_takes_too_long(folder: Path) -> None:
+    endless = {"inputs": ["the black cat"] * 128, "options": {"beam": 32, "max_length": 1_000}}
+    with serving("-m", folder, "--threads", "1", "--drain", "1") as server:
+        answers: list[httpx.Response] = []
+
+        def send() -> None:
+            with contextlib.suppress(httpx.TransportError):
+                answers.append(server.post("/v1/translate", endless))
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        server.wait_until(lambda: "heedful_requests_in_progress 2.0" in httpx.get(f"{server.address}/metrics").text)
+        server.process.terminate()
+        assert server.process.wait(60) in (0, -signal.SIGTERM)
+        thread.join()
+        assert all(answer.status_code != 200 for answer in answers)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs kill -9")
 def test_a_killed_worker_is_replaced_and_the_others_go_on(folder: Path) -> None:
-    with serving("-m", folder, "--workers", "2", "--threads", "1") as server:
-        children = subprocess.run(["pgrep", "-P", str(server.process.pid)], capture_output=True, text=True).stdout
-        workers = [
-            pid for pid in map(int, children.split()) if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
-        ]
-        assert len(workers) == 2
-        os.kill(workers[0], signal.SIGKILL)
-        lost = 0
-        for _ in range(20):
+    statuses: list[int | str] = []
+    killed, enough = threading.Event(), threading.Event()
+
+    def send(address: str) -> None:
+        while not enough.is_set():
             try:  # a connection of its own each; one that the killed worker had accepted is lost
-                assert httpx.post(f"{server.address}/v1/translate", json=BODY, timeout=60).status_code == 200
+                status: int | str = httpx.post(f"{address}/v1/translate", json=BODY, timeout=60).status_code
             except httpx.TransportError:
-                lost += 1
-        assert lost <= 2
+                status = "lost after the kill" if killed.is_set() else "lost"
+            statuses.append(status)
+
+    with serving("-m", folder, "--workers", "2", "--threads", "1") as server:
+        threads = [threading.Thread(target=send, args=[server.address]) for _ in range(CLIENTS)]
+        for thread in threads:
+            thread.start()
+        server.wait_until(lambda: statuses.count(200) > 2 * CLIENTS)
+        workers = find_workers(server.process.pid)
+        assert len(workers) == 2
+        killed.set()
+        os.kill(workers[0], signal.SIGKILL)
+        answered = statuses.count(200)
+        server.wait_until(lambda: statuses.count(200) > answered + 5 * CLIENTS)
+        enough.set()
+        for thread in threads:
+            thread.join()
+        assert set(statuses) <= {200, "lost after the kill"}
+        assert statuses.count("lost after the kill") <= CLIENTS
         assert "heedful_requests_total" in httpx.get(f"{server.address}/metrics").text
+        server.wait_until(lambda: len(set(find_workers(server.process.pid)) - {workers[0]}) == 2)
+
+
+def find_workers(pid: int) -> list[int]:
+    children = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True).stdout.split()
+    return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def test_a_folder_that_vanishes(folder: Path, tmp_path: Path) -> None:
@@ -75,9 +117,13 @@ def test_a_folder_that_vanishes(folder: Path, tmp_path: Path) -> None:
 
 def test_the_least_recently_used_model_leaves(folder: Path) -> None:
     with running(models={name: str(folder) for name in "abc"}, max_models=2) as local:
-        for name in "abac":
+        assert local.post("/v1/translate", {**BODY, "model": "b"}).status_code == 200
+        leaving = weakref.ref(local.state.store.peek("b"))
+        for name in "ac":
             assert local.post("/v1/translate", {**BODY, "model": name}).status_code == 200
         assert local.state.store.loaded == ["a", "c"]
+        gc.collect()
+        assert leaving() is None  # nothing else holds its memory
 
 
 def test_a_full_disk_is_said(local: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,6 +134,18 @@ def test_a_full_disk_is_said(local: LocalServer, monkeypatch: pytest.MonkeyPatch
     answer = local.client.post("/v1/caption", files={"file": ("a.png", b"a" * 3_000_000)})
     assert answer.status_code == 503
     assert "No space left" in answer.json()["detail"]
+
+
+def test_a_client_that_does_not_read_is_left(folder: Path) -> None:
+    body = b'{"inputs":["the black cat sleeps"],"detail":"full","options":{"max_length":400}}'
+    head = b"POST /v1/trace HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with running(folder, limits={"body_seconds": 0.5}) as server, socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        slow.connect(("127.0.0.1", server.port))
+        slow.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        server.wait_until(lambda: "heedful_requests_in_progress 2.0" in server.get("/metrics").text)
+        server.wait_until(lambda: "heedful_requests_in_progress 1.0" in server.get("/metrics").text)
+        assert server.post("/v1/translate", BODY).status_code == 200
 
 
 def test_half_sent_bodies_leave_nothing_behind(local: LocalServer) -> None:

@@ -50,6 +50,9 @@ def serve(
     max_models: Annotated[int, typer.Option(metavar="N", min=1, help="Models in memory at a time.")] = 8,
     max_seconds: Annotated[float, typer.Option(metavar="S", min=0.1, help="Time limit of a request, in seconds.")] = 60,
     queue: Annotated[int, typer.Option(metavar="N", min=1, help="Inputs that may wait; more are refused.")] = 160,
+    drain: Annotated[
+        float, typer.Option(metavar="S", min=1, help="Seconds that begun requests have after SIGTERM or Ctrl-C.")
+    ] = 20,
 ) -> None:
     """Answer HTTP requests: all commands that use models, and traces. The API is described by /openapi.json."""
     from heedful.errors import ServeError
@@ -76,6 +79,7 @@ def serve(
         workers=workers,
         threads=threads,
         max_models=max_models,
+        drain=drain,
         limits=Limits(seconds=max_seconds, queue=queue),
     )
     run(settings)

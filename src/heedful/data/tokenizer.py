@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from itertools import accumulate
 from pathlib import Path
 from typing import Literal, Self
@@ -34,6 +35,7 @@ from heedful.errors import ModelError
 
 __all__ = ["END", "NO_WORD", "PAD", "SPECIALS", "START", "UNK", "Tokenizer", "TokenizerKind", "train_tokenizers"]
 
+MANY_LINES = 500  # from which on several threads are started to encode them: a few ms of work
 NO_WORD = -1  # index for tokens that belong to no word
 TokenizerKind = Literal["word", "character", "bytes"]
 
@@ -75,8 +77,8 @@ class Tokenizer:
         return [*ids, END]
 
     def encode_all(self, lines: Sequence[str]) -> list[list[int]]:
-        """Encode many lines, on all available cores."""
-        with all_cores():
+        """Encode many lines, on all available cores if they are so many that it pays."""
+        with all_cores() if len(lines) >= MANY_LINES else nullcontext():
             encodings = self._inner.encode_batch_fast(list(lines), add_special_tokens=False)
         return [[*encoding.ids, END] for encoding in encodings]
 

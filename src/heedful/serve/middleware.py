@@ -37,6 +37,7 @@ SECURITY_HEADERS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     "cache-control": "no-store",
 }
+ENCODED_HEADERS = [(name.encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 log = logging.getLogger("heedful.serve.access")
 
@@ -59,10 +60,10 @@ class RequestContext:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers["x-request-id"] = scope["request_id"]
-                for name, value in SECURITY_HEADERS.items():
-                    headers.setdefault(name, value)
+                headers = list(message["headers"])
+                present = {name.lower() for name, _ in headers}
+                headers += [header for header in ENCODED_HEADERS if header[0] not in present]
+                message["headers"] = [*headers, (b"x-request-id", scope["request_id"].encode())]
             await send(message)
 
         self.statistics.in_progress(1)

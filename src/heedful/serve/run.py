@@ -7,6 +7,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 
 import uvicorn
 from fastapi import FastAPI
@@ -21,6 +22,7 @@ from heedful.serve.statistics import FOLDER_VARIABLE
 
 FACTORY = "heedful.serve.app:create_from_environment"
 BACKLOG = 1_024
+MEMORY_FOLDER = "/dev/shm"  # noqa: S108 - of Linux; the folder in it has a random name and belongs to this user
 OnStart = Callable[[str], None]
 
 
@@ -43,8 +45,9 @@ def run(
     host, port = opened.getsockname()[:2]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     several = settings.workers > 1
-    with tempfile.TemporaryDirectory(prefix="heedful-serve-") as folder:
+    with ExitStack() as stack:
         if several:
+            folder = stack.enter_context(_shared_folder())
             os.environ.update({**settings.to_environment(), FOLDER_VARIABLE: folder})
         config = uvicorn.Config(
             FACTORY if several else make_app(settings),
@@ -59,7 +62,7 @@ def run(
             backlog=BACKLOG,
             limit_concurrency=settings.limits.connections,
             timeout_keep_alive=10,
-            timeout_graceful_shutdown=round(settings.drain),
+            timeout_graceful_shutdown=max(1, round(settings.drain)),
         )
         server = uvicorn.Server(config)
         on_start(address)
@@ -67,6 +70,15 @@ def run(
             Multiprocess(config, sockets=[opened]).run()
         else:
             server.run(sockets=[opened])
+
+
+def _shared_folder() -> tempfile.TemporaryDirectory[str]:
+    """Return a folder in which the workers add up their numbers: in memory if possible, where no disk is full."""
+    in_memory = os.access(MEMORY_FOLDER, os.W_OK | os.X_OK)
+    try:
+        return tempfile.TemporaryDirectory(prefix="heedful-serve-", dir=MEMORY_FOLDER if in_memory else None)
+    except OSError as error:
+        raise ServeError(f"--workers: no place for the numbers of the workers: {error.strerror or error}") from None
 
 
 def _open_socket(settings: ServeSettings) -> socket.socket:
