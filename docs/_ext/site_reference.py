@@ -212,13 +212,15 @@ def metrics_page() -> Iterator[str]:
         "The signature says how a value was computed, here of one item; values with different signatures cannot be"
         " compared.\n"
     )
-    yield "| name | definition | better | computed for | aliases | signature |\n|---|---|---|---|---|---|"
+    yield "| name | definition, and signature of a value | better | computed for | aliases |\n|---|---|---|---|---|"
     for spec in METRICS.values():
         name = f"{spec.name}:{spec.parameter.upper()}" if spec.parameter else spec.name
         data = "generated text" if spec.takes_text else TASKS_OF_METRICS[spec.name]
         aliases = ", ".join(code(alias) for alias in spec.aliases)
         better = "higher" if spec.higher_is_better else "lower"
-        yield f"| {code(name)} | {cell(spec.help)} | {better} | {data} | {aliases} | {code(signature_of(spec))} |"
+        signature = signature_of(spec)
+        meaning = cell(spec.help) + (f"<br>{code(signature)}{{.signature}}" if signature else "")
+        yield f"| {code(name)} | {meaning} | {better} | {data} | {aliases} |"
     yield ""
     for group, names in GROUPS.items():
         yield f"`{group}` stands for {', '.join(code(name) for name in names)}.\n"
