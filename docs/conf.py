@@ -25,6 +25,7 @@ extensions = [
     "site_math",
     "site_notebooks",
     "site_reference",
+    "site_search",
     "site_slides",
 ]
 templates_path = ["_templates"]
