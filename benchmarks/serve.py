@@ -3,6 +3,7 @@
     python benchmarks/serve.py                                    # everything, on an idle machine: about 10 minutes
     python benchmarks/serve.py --seconds 3 --print                # a short try, which changes no file
     python benchmarks/serve.py --only int8 float32 --print
+    python benchmarks/serve.py --only endurance --print           # memory over 100,000 requests: about 5 minutes
 
 Runs of a comparison are interleaved. Sentences have 1 to 25 words, beam 5. Every answer is compared with that of a
 request by itself, so that order and texts are checked. Processor times hardly depend on what else the machine does.
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -27,7 +29,7 @@ HERE = Path(__file__).parent
 PAGE = HERE / "serve.md"
 BEGIN, END = "<!-- begin: python benchmarks/serve.py -->", "<!-- end -->"
 HEEDFUL = Path(sys.executable).parent / "heedful"
-MANY, TOO_MANY, QUEUE = 64, 256, 160
+MANY, TOO_MANY, QUEUE, ENDURING = 64, 256, 160, 16
 OUTPUT_TOKENS = 20  # of the Transformer, whose outputs never end by themselves
 HEAD = (
     "| run | per s | ratio | target | median | p99 / median | answers | wrong | CPU per answer | memory |\n"
@@ -91,6 +93,22 @@ def overload(lines: Sequence[str], seconds: float) -> Iterator[Row]:
         yield Row(f"int8, {TOO_MANY} clients, queue {QUEUE}", server.load(TOO_MANY, seconds))
 
 
+def endurance(lines: Sequence[str], requests: int) -> Iterator[Row]:
+    """Yield the sum of runs with very short outputs, of so many requests in all."""
+    command, options = served("en-fr", True, method="greedy", max_length=2)
+    with serving(*command, options=options) as server:
+        server.ask(lines)
+        loads = [server.load(ENDURING, 10.0)]
+        while sum(load.statuses[200] for load in loads) < requests:
+            loads.append(server.load(ENDURING, 10.0))
+        total = loads[-1]._replace(
+            statuses=sum((load.statuses for load in loads), Counter()),
+            wrong=sum(load.wrong for load in loads),
+            megabytes=[load.megabytes[-1] for load in loads],
+        )
+        yield Row(f"int8, {ENDURING} clients, outputs of 2 tokens", total)
+
+
 def compare_with_ctranslate2(lines: Sequence[str], seconds: float) -> Iterator[Row]:
     """Yield a Transformer of ours, and the same one in CTranslate2 behind the same shell without a batcher."""
     script, options = HERE / "serve_ctranslate2.py", {"beam": 5, "max_length": OUTPUT_TOKENS}
@@ -133,7 +151,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60.0, help="of the runs with many clients")
     parser.add_argument("--sentences", type=int, default=100)
-    parser.add_argument("--only", nargs="+", choices=("int8", "float32", "overload", "ctranslate2"))
+    parser.add_argument("--only", nargs="+", choices=("int8", "float32", "overload", "ctranslate2", "endurance"))
+    parser.add_argument("--requests", type=int, default=100_000, help="of endurance, which runs only if it is named")
     parser.add_argument("--print", action="store_true", help="do not change serve.md")
     options = parser.parse_args()
     lines, seconds, machine = make_lines(options.sentences), options.seconds, describe_machine()
@@ -142,10 +161,11 @@ def main() -> None:
         "float32": lambda: compare_with_one("float32", False, "at least 3", lines, seconds),
         "overload": lambda: overload(lines, seconds),
         "ctranslate2": lambda: compare_with_ctranslate2(lines, seconds),
+        "endurance": lambda: endurance(lines, options.requests),
     }
     table = [HEAD]
     print(machine, HEAD, sep="\n", flush=True)
-    for name in options.only or parts:
+    for name in options.only or [part for part in parts if part != "endurance"]:
         for row in parts[name]():
             table.append(str(row))
             print(row, flush=True)

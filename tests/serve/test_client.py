@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +95,8 @@ def foreign_client(info: Any, status: int, content: str | bytes) -> heedful.Clie
 @pytest.mark.parametrize(("info", "status", "content"), FOREIGN)
 def test_an_answer_of_something_else_is_an_error_of_heedful(info: Any, status: int, content: str | bytes) -> None:
     client = foreign_client(info, status, content)
-    for use in (lambda model: model("a"), lambda model: model.explain("a"), lambda model: model.trace("a")):
+    uses: list[Callable[[Any], object]] = [lambda m: m("a"), lambda m: m.explain("a"), lambda m: m.trace("a")]
+    for use in uses:
         with pytest.raises(ServeError, match="is it a server of heedful"):
             use(client.load("m"))
     with pytest.raises(ServeError):
