@@ -243,8 +243,9 @@ def test_the_models_own_attentions_are_ours() -> None:
     model = encoder("BertModel")
     trace = model.trace(tiny.SENTENCE)
     ids = torch.tensor([[token.id for token in trace.source.tokens]])
-    model.model.set_attn_implementation("eager")
     with torch.no_grad():
+        assert not any(x is not None for x in model.model(input_ids=ids, output_attentions=True).attentions or ())
+        model.model.set_attn_implementation("eager")
         attentions = model.model(input_ids=ids, output_attentions=True).attentions
     for layer, weights in enumerate(attentions):
         assert abs(trace.weights(f"enc.{layer}.self") - weights[0].transpose(0, 1).numpy()).max() < 1e-6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,12 @@ from integrations import test_transformers_kinds as kinds
 from integrations import tiny_transformers as tiny
 
 MODELS: dict[str, tuple[Callable[[], TransformersModel], Any]] = {
-    **{name: (lambda name=name: texts.encoder_decoder(name), tiny.SENTENCE) for name in ("t5", "bart", "mbart")},
+    **{name: (partial(texts.encoder_decoder, name), tiny.SENTENCE) for name in ("t5", "bart", "mbart")},
     **{
-        name: (lambda name=name: texts.encoder(name), tiny.SENTENCE)
+        name: (partial(texts.encoder, name), tiny.SENTENCE)
         for name in ("RobertaForSequenceClassification", "DistilBertModel")
     },
-    **{name: (lambda name=name: kinds.decoder(name), kinds.PROMPT) for name in ("gpt2", "llama", "qwen2")},
+    **{name: (partial(kinds.decoder, name), kinds.PROMPT) for name in ("gpt2", "llama", "qwen2")},
     "vit": (kinds.vision_classifier, kinds.PIXELS),
     "vision-encoder-decoder": (kinds.captioner, kinds.PIXELS),
     "blip": (kinds.blip, kinds.PIXELS),

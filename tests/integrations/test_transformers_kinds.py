@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 pytest.importorskip("transformers")
 
 import heedful
+from heedful.analysis.compare_models import ComparedModel, compare_models
 from heedful.errors import HeedfulError, ModelError, ShapeError
 from heedful.integrations.transformers.model import TransformersModel
 from integrations import tiny_transformers as tiny
@@ -66,6 +68,20 @@ def test_a_decoder_reads_its_prompt_and_goes_on(kind: str) -> None:
     assert edited.steps[2].logp == pytest.approx(trace.steps[2].logp, abs=1e-5)
     one = next(c for c in trace.counterfactuals if (c.op, c.step, c.position) == ("onehot", 3, 2))
     assert one.top[0].logp == pytest.approx(edited.steps[3].top[0].logp, abs=1e-4)
+
+
+def text_file(folder: Path) -> str:
+    (folder / "texts.txt").write_text(f"{PROMPT}\nA dog eats\n")
+    return str(folder / "texts.txt")
+
+
+def test_a_decoder_is_measured_as_far_as_that_has_meaning(tmp_path: Path) -> None:
+    texts = [PROMPT, "A dog eats"]
+    result = decoder("llama").measure(texts, tests=["uniform", "permutation"], steps=1)
+    assert {"entropy_ratio", "first_token_weight", "own_weight"} <= set(result["attention"])
+    assert {"unchanged", "uniform", "permuted"} <= set(result["faithfulness"]["outputs"])
+    table = compare_models([ComparedModel(decoder("llama").loaded, "read", decoder("llama"))], [text_file(tmp_path)])
+    assert set(table[0].values) == {"entropy"}
 
 
 def test_a_sliding_window_is_respected() -> None:

@@ -48,14 +48,18 @@ def _measure_model(model: ComparedModel, data: Sequence[str], gold: Path | None,
     items, links = load_items(model.loaded, data, "test", gold, 0, limit)
     if not items or not hasattr(items[0], "source"):
         raise DataError(f"{model.loaded.name}: only models that read text can be compared on files")
-    outputs = model.predict([item.source for item in items])
-    names = METRICS.get(model.task, TEXT_METRICS)
-    values = {metric.name: metric.value for metric in evaluate(names, outputs, [item.target for item in items])}
+    references = [item.target for item in items]
+    values: dict[str, float] = {}
+    if any(references):  # a language model has none
+        outputs = model.predict([item.source for item in items])
+        metrics = evaluate(METRICS.get(model.task, TEXT_METRICS), outputs, references)
+        values = {metric.name: metric.value for metric in metrics}
     report = run_measure(model.loaded, items, FaithfulnessOptions(("uniform",), seed=seed), links)
     if "gold" in report:
         values |= _alignment_error(report["gold"])
     values["entropy"] = report["attention"]["entropy_ratio"]
-    values["TVD uniform"] = report["faithfulness"]["uniform"]["tvd"]["mean"]
+    if "uniform" in report["faithfulness"]:  # a language model has no single decision
+        values["TVD uniform"] = report["faithfulness"]["uniform"]["tvd"]["mean"]
     return ModelRow(model.loaded.name, int(model.loaded.describe().parameters), values)
 
 

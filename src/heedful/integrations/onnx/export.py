@@ -70,7 +70,7 @@ def check_exportable(name: str, model: Any) -> None:
     if not isinstance(model, Seq2Seq | Classifier):
         raise ModelError(f"{name}: only translators, captioners and classifiers can be exported to ONNX")
     config: ModelConfig = model.config
-    kinds = [("encoder", config.encoder.kind, ENCODERS)]
+    kinds: list[tuple[str, str, Sequence[str]]] = [("encoder", config.encoder.kind, ENCODERS)]
     if isinstance(model, Seq2Seq):
         kinds.append(("decoder", config.decoder.kind, DECODERS))
     for part, kind, known in kinds:

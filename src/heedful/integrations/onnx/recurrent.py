@@ -7,7 +7,7 @@ become matrix products.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -77,7 +77,7 @@ class OnnxEncoder(nn.Module):
         """Run a layer; return its states (batch, key, width) and its final states, directions concatenated."""
         batch, length = x.shape[:2]
         is_lstm = self.operator.name == "LSTM"
-        attributes: dict[str, int | str] = {"hidden_size": self.hidden}
+        attributes: dict[str, Any] = {"hidden_size": self.hidden}
         if self.directions == 2:
             attributes["direction"] = "bidirectional"
         if self.operator.name == "GRU":
@@ -134,7 +134,7 @@ class OnnxStack(nn.Module):
     def __init__(self, stack: RecurrentStack) -> None:
         super().__init__()
         for depth, rnn in enumerate(stack.layers):
-            stack.layers[depth] = OnnxCell(rnn)  # type: ignore[call-overload]
+            stack.layers[depth] = OnnxCell(rnn)
         self.stack = stack
         self.started: Tensor | None = None  # a scalar; only of decoders whose first step does not update
 

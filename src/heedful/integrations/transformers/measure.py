@@ -11,9 +11,11 @@ import torch
 
 from heedful.attention import Detail, Hooks
 from heedful.data.batch import EncodedPair, collate
+from heedful.data.line_file import LineFile
 from heedful.data.pairs import LABEL_ROLES, TEXT_ROLES, PairFiles, TextPair
 from heedful.decoding import force_decode
 from heedful.errors import DataError
+from heedful.integrations.transformers.decoder import DecoderAdapter
 from heedful.integrations.transformers.encoder import POOL, EncoderAdapter
 from heedful.integrations.transformers.inputs import text_source
 from heedful.integrations.transformers.loaded import LoadedTransformers
@@ -49,6 +51,10 @@ class TransformersMeasureAdapter:
             raise DataError(f"{loaded.name} reads {loaded.family.modality}; only models of text can be measured")
         if not data:
             raise DataError(f"{loaded.name} is a model of transformers and comes without data; give --data")
+        if isinstance(loaded.model, DecoderAdapter):  # texts, without targets
+            if len(data) > 1:
+                raise DataError(f"--data: expected one text file, got {len(data)}")
+            return [TextPair(line, "") for line in LineFile(Path(data[0]))]
         is_classifier = isinstance(loaded.model, EncoderAdapter)
         return list(PairFiles(data, Path.cwd(), roles=LABEL_ROLES if is_classifier else TEXT_ROLES))
 

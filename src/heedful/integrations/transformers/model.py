@@ -112,10 +112,14 @@ class TransformersModel(Model):
         steps: int = 4,
         seed: int = 1,
     ) -> Measurement:
-        """Measure the attention of the model on data, as `heedful.Model.measure` does; `data` is needed."""
+        """Measure the attention of the model on data, as `heedful.Model.measure` does; `data` is needed.
+
+        A decoder reads texts, an encoder-decoder pairs of source and target, a classifier texts with labels.
+        """
         if data is None:
             raise ArgumentError("data: a model of transformers comes without data; pass pairs, a table or a file")
-        kind = "classify" if self.loaded.task_name == "classify" else "translate"
+        task = self.loaded.task_name
+        kind = task if task in ("classify", "read") else "translate"
         files = evaluation_files(data, kind, ())
         return self._measure(files, split, gold, tests, limit=limit, steps=steps, seed=seed)
 
