@@ -64,6 +64,23 @@ def test_other_views_for_one_axes_return_them(ax: Axes, view: str) -> None:
     assert "cat" in {text.get_text() for text in ax.texts}
 
 
+def test_a_notebooks_backend_stays_interactive_so_that_every_figure_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first figure loads the backend of a notebook, which turns interactive mode on; the next ones need it."""
+    assert not matplotlib.is_interactive()
+    figure = pyplot.figure
+
+    def load_backend(*args: Any) -> Figure:
+        matplotlib.interactive(True)
+        return figure(*args)
+
+    monkeypatch.setattr(pyplot, "figure", load_backend)
+    try:
+        heedful.plot([[0.9, 0.1], [0.2, 0.8]])
+        assert matplotlib.is_interactive()
+    finally:
+        matplotlib.interactive(False)
+
+
 def test_without_axes_a_figure_of_pyplot_is_drawn() -> None:
     image = small_models.small_trace().plot(size=(4, 3), title="mine")
     assert isinstance(image, AxesImage)
@@ -85,8 +102,9 @@ def test_nothing_of_a_figure_is_cut_off(view: str) -> None:
     figure.canvas.draw()
     (left, bottom), (right, top) = figure.get_tightbbox().get_points()
     width, height = figure.get_size_inches()
-    assert 0 <= left < right <= width
-    assert 0 <= bottom < top <= height
+    pixel = 1 / figure.dpi  # constrained layout rounds
+    assert -pixel <= left < right <= width + pixel
+    assert -pixel <= bottom < top <= height + pixel
 
 
 def test_small_axes_have_no_numbers_or_labels_that_overlap() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from rich.cells import cell_len
 from rich.text import Text
 
 from heedful.errors import TraceError
@@ -32,7 +33,8 @@ DARK = 0.5  # luminance of a cell below which its number is white
 MIN_NUMBER = 0.005  # smaller weights have no number
 CELL, BAR_WIDTH = (0.62, 0.46), 0.2  # width and height of a cell, and the width of the color bar, in inches
 MIN_CELL = (0.24, 0.14)  # width and height in inches of a cell that has room for its number
-LABEL_LETTERS, LETTER_WIDTH = 8, 0.09  # longer labels make a figure larger, by so many inches per letter
+LABEL_LENGTH, LETTER_WIDTH = 0.7, 0.09  # inches; longer labels make a figure larger
+SLANT = math.radians(40)  # of the labels of columns
 LABEL_SPACE = 0.17  # inches between two labels, so that they do not overlap
 CELL_WIDTH, MAX_LABEL_WIDTH = 7, 18  # columns of a terminal
 
@@ -58,8 +60,11 @@ def alignment_figure(trace: Trace, options: ViewOptions) -> Figure:
     n_rows, n_columns = table.weights.shape
     n_panels = max(1, -(-n_columns // MAX_COLUMNS))
     per_panel = -(-n_columns // n_panels)
-    height = 1.8 + CELL[1] * n_rows + 0.6 * _label_excess(table.columns)  # they are slanted
-    width = 2.2 + CELL[0] * min(n_columns, per_panel) + _label_excess(table.rows)
+    rows, columns = _label_lengths(table.rows), _label_lengths(table.columns)
+    rise, run = math.sin(SLANT), math.cos(SLANT)  # of the labels of columns, which start in the middle of a cell
+    beyond = max(run * length - CELL[0] * (per_panel - n % per_panel) for n, length in enumerate(columns))
+    height = 1.8 + CELL[1] * n_rows + rise * max(0.0, max(columns) - LABEL_LENGTH)
+    width = 2.2 + CELL[0] * per_panel + max(0.0, max(rows) - LABEL_LENGTH) + max(0.0, beyond)
     size = figure_size(width, n_panels * height)
     figure, grid = subplots(n_panels, 1, figsize=size, squeeze=False, layout="constrained")
     for panel in range(n_panels):
@@ -68,7 +73,7 @@ def alignment_figure(trace: Trace, options: ViewOptions) -> Figure:
         image = _draw_panel(axes, table, part, options)
         fraction = min(0.15, max(0.02, BAR_WIDTH / (CELL[0] * per_panel)))
         figure.colorbar(
-            image, ax=axes, label="weight", fraction=fraction, aspect=CELL[1] * n_rows / BAR_WIDTH, pad=0.02
+            image, ax=axes, label="weight", fraction=fraction, aspect=max(5.0, CELL[1] * n_rows / BAR_WIDTH), pad=0.02
         )
     note = hidden_note(trace, table, options)
     if note:
@@ -76,9 +81,9 @@ def alignment_figure(trace: Trace, options: ViewOptions) -> Figure:
     return figure
 
 
-def _label_excess(labels: Sequence[str]) -> float:
-    """Return the inches that the longest label needs beyond what every figure has."""
-    return LETTER_WIDTH * max(0, max(map(len, figure_labels(labels)), default=0) - LABEL_LETTERS)
+def _label_lengths(labels: Sequence[str]) -> list[float]:
+    """Return the length of each label in inches, about."""
+    return [LETTER_WIDTH * cell_len(label) for label in figure_labels(labels)]
 
 
 def draw_alignment(axes: Axes, trace: Trace, options: ViewOptions) -> AxesImage:
@@ -122,7 +127,7 @@ def _label_axes(axes: Axes, table: AttentionTable, part: slice) -> None:
         for labels, inches in zip((columns, rows), size_of(axes), strict=True)
     )
     shown = range(0, len(columns), every_column)
-    axes.set_xticks(shown, columns[::every_column], rotation=40, ha="left", rotation_mode="anchor")
+    axes.set_xticks(shown, columns[::every_column], rotation=math.degrees(SLANT), ha="left", rotation_mode="anchor")
     axes.set_yticks(range(0, len(rows), every_row), rows[::every_row])
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
