@@ -19,12 +19,12 @@ from training import toy
 TESTS = Path(__file__).parent.parent
 
 
-def torchrun(out: Path, options: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+def torchrun(out: Path, options: dict[str, Any], *words: str) -> subprocess.CompletedProcess[str]:
     """Run `training.toy` in two processes."""
     out.mkdir(parents=True, exist_ok=True)
     path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
     return subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *words]
         + ["-m", "training.toy", str(out), json.dumps(options)],
         env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
         capture_output=True,
@@ -68,3 +68,17 @@ def test_two_processes_resume_and_may_have_unused_weights(tmp_path: Path) -> Non
     for rank in (0, 1):
         full, killed = (torch.load(tmp_path / name / f"weights-{rank}.pt") for name in ("full", "killed"))
         assert torch.equal(full, killed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [0, 1])
+def test_training_goes_on_when_a_rank_is_lost(rank: int, tmp_path: Path) -> None:
+    options = {"n_batches": 9, "training": {"average_last": 2}}
+    assert torchrun(tmp_path / "full", options).returncode == 0
+    lossy = {**options, "lost_rank": rank, "lost_at_batch": 9}
+    done = torchrun(tmp_path / "lossy", lossy, "--max-restarts", "1")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "lossy" / "lost").exists()
+    for each in (0, 1):
+        full, restarted = (torch.load(tmp_path / name / f"weights-{each}.pt") for name in ("full", "lossy"))
+        assert torch.equal(full, restarted)

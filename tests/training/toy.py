@@ -108,6 +108,23 @@ def run(
     return flat_weights(model), result
 
 
+class _LossyTask(ToyTask):
+    """A task whose process is killed at a batch, on one rank and in torchrun's first attempt only."""
+
+    def __init__(self, options: dict[str, Any], out: Path) -> None:
+        super().__init__(options.get("n_batches", 7))
+        first_attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT") == "0"
+        self.is_lost = first_attempt and os.environ.get("RANK") == str(options["lost_rank"])
+        self.left, self.marker = options["lost_at_batch"], out / "lost"
+
+    def loss(self, model: ToyModel, batch: ToyBatch) -> Loss:
+        self.left -= 1
+        if self.is_lost and self.left == 0:
+            self.marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().loss(model, batch)
+
+
 def _main() -> None:
     out, options = Path(sys.argv[1]), json.loads(sys.argv[2])
     losses: list[float] = []
@@ -129,7 +146,7 @@ def _main() -> None:
 
     os.fsync = fsync  # type: ignore[assignment]  # the package passes numbers only
     model = build_model(n_unused=options.get("n_unused", 0))
-    task = ToyTask(options.get("n_batches", 7))
+    task = _LossyTask(options, out) if "lost_rank" in options else ToyTask(options.get("n_batches", 7))
     loop_module.train(task, model, settings(**options["training"]), out, Callbacks(on_step=on_step))
     rank = os.environ.get("RANK", "0")
     (out / f"losses-{rank}.json").write_text(json.dumps(losses))

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Generic
 
 import torch
+import torch.distributed as distributed
 from lightning_fabric import Fabric
 from lightning_fabric.strategies.ddp import DDPStrategy
 from lightning_fabric.strategies.strategy import Strategy
@@ -31,6 +32,8 @@ def launch(config: TrainingConfig, task: Trainable[Model, Batch], model: Model) 
     if world_size > 1:
         unused = _has_unused_parameters(task, model)
         strategy = DDPStrategy(timeout=DDP_TIMEOUT, find_unused_parameters=unused)
+        if restarts := int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")):
+            _join_after_restart(restarts, config.device)
     try:
         fabric = Fabric(
             accelerator=config.device,
@@ -46,6 +49,23 @@ def launch(config: TrainingConfig, task: Trainable[Model, Batch], model: Model) 
         ) from None
     fabric.launch()
     return fabric
+
+
+def _join_after_restart(restarts: int, device: str) -> None:
+    """Join the other processes after torchrun has restarted all of them, before Fabric would.
+
+    The store of torchrun still holds the addresses of the processes before the restart, to which a process would try to
+    connect (torch 2.13 shares one store among all restarts); with a prefix of their own the new ones are not mixed up
+    with them.
+    """
+    store, rank, world_size = next(iter(distributed.rendezvous("env://", timeout=DDP_TIMEOUT)))
+    distributed.init_process_group(
+        "gloo" if device == "cpu" else None,
+        store=distributed.PrefixStore(f"restart {restarts}", store),
+        rank=rank,
+        world_size=world_size,
+        timeout=DDP_TIMEOUT,
+    )
 
 
 def _has_unused_parameters(task: Trainable[Model, Batch], model: Model) -> bool:
