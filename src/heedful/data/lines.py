@@ -6,7 +6,7 @@ import codecs
 import gzip
 import hashlib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import BufferedReader
 from itertools import islice
 from pathlib import Path
@@ -19,6 +19,7 @@ MAX_SCANNED = 100_000  # rows after a bad line that are searched for others
 MAX_LINE_BYTES = 1_000_000  # longer lines are bad lines; they would exhaust memory, or take minutes to tokenize
 READ_ERRORS = (OSError, EOFError, zlib.error)  # the last two: a truncated or invalid gzip file
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+NOT_UTF8 = "not UTF-8"
 UTF16 = "UTF-16, not UTF-8; save the file as UTF-8"
 NOT_TEXT = {  # first bytes of a file that is no text -> what it is, and what to do
     **dict.fromkeys(UTF16_MARKS, UTF16),
@@ -69,7 +70,8 @@ class BadLines:
     def describe(self) -> list[str]:
         """Return a line for each of the first bad lines, and one for the number of others."""
         rest = self.count - len(self.first)
-        return [*(f"  {text}" for text in self.first), *([f"  and {rest:,} more"] if rest else [])]
+        more = [f"  and {rest:,} more"] if rest else []
+        return [*(f"  {text}" for text in self.first), *more, *_encoding_hint(self.first)]
 
 
 def _bad_lines_error(bad_line: BadLine, rest: Iterator[object]) -> DataError:
@@ -82,7 +84,14 @@ def _bad_lines_error(bad_line: BadLine, rest: Iterator[object]) -> DataError:
     if len(found) == 1:
         return DataError(f'{bad_line} (fix the line, or set data.on_error = "skip" to leave out such lines)')
     hint = '(fix the lines, or set data.on_error = "skip" to leave out such lines; there may be more)'
-    return DataError("\n".join([f"{len(found)} bad lines:", *(f"  {text}" for text in found), hint]))
+    lines = [f"{len(found)} bad lines:", *(f"  {text}" for text in found), hint, *_encoding_hint(found)]
+    return DataError("\n".join(lines))
+
+
+def _encoding_hint(bad_lines: Sequence[str]) -> list[str]:
+    """Return what to do if several lines are not UTF-8, as in a file of Latin-1 or of Windows."""
+    several = sum(NOT_UTF8 in text for text in bad_lines) > 1
+    return ["save the file as UTF-8; it may be in Latin-1 or Windows-1252"] if several else []
 
 
 def require_file(path: Path) -> None:
@@ -167,7 +176,7 @@ def decode_lines(file: BinaryIO, path: Path) -> Iterator[str | BadLine]:
 def _encoding_problem(raw: bytes, number: int, error: UnicodeDecodeError) -> str:
     if number == 1 and raw.startswith(UTF16_MARKS):
         return UTF16
-    return f"not UTF-8 (byte {error.start} of the line)"
+    return f"{NOT_UTF8} (byte {error.start} of the line)"
 
 
 def read_lines(path: Path) -> Iterator[str]:
