@@ -165,21 +165,30 @@ def report(progress: Progress, command: str) -> str:
 
 PAGE = """# Fuzzing
 
-`make fuzz` runs generated cases through the program's entry point: recipes, traces, model folders, data files, images
-and options, each made from an intact one by random changes (`tests/fuzz`). Every case must end with a documented exit
-code (0 done, 1 some inputs failed, 2 the user's mistake, 130 interrupted) and, if it fails, one clear message without
-a traceback; in less than 20 s and 1.5 GB; without changing its inputs, leaving files behind, running code from a model
-folder, starting a process, opening a connection or reading a file that nobody named.
+`make fuzz` runs generated cases, each made from intact input by random changes (`tests/fuzz`):
 
-A case is determined by a seed and a number:
+- through the program's entry point: recipes, traces, model folders, folders of transformers (`-m hf:`), data files,
+  word links, guided attention, pairs to align, batch jobs with damaged records, images and options;
+- through uvicorn's parser: the bytes of requests to every route of the server and the studio, with odd headers,
+  uploads, chunks and lengths (processes of trainings are replaced, and run as cases of their own);
+- through `heedful.Client`: answers of a server that is none of ours.
+
+Every case must end with a documented exit code (0 done, 1 some inputs failed, 2 the user's mistake, 130 interrupted)
+and, if it fails, one clear message without a traceback; in less than 20 s and 1.5 GB; without changing its inputs,
+leaving files behind, running code from a model folder, starting a process, opening a connection or reading a file that
+nobody named. A request must be answered with a documented status, problem details and the security headers, never
+with 500 or a path of the server; not at all without a session or from another origin; and leave nothing in the queue.
+
+A case is determined by a seed and a number, as long as the generators do not change:
 
     PYTHONPATH=tests python -m fuzz --case {seed}:17             # run one case again
     PYTHONPATH=tests python -m fuzz --case {seed}:17 --minimize  # and make it small
     make fuzz FUZZ='--seed 2 --cases 1000'
 
-Cases that failed once are stored in `tests/fuzz/regressions`, and `make test` runs them, with a few hundred others.
-`make fuzz-guided` runs the readers of traces, recipes, tables, links, labels, tokenizers, catalogs and weights under
-atheris, which keeps the changes that reach new code; a reader may raise errors of heedful and nothing else.
+A campaign can be stopped and started again with the same command. Cases that failed once are stored in
+`tests/fuzz/regressions`, and `make test` runs them, with some hundred others. `make fuzz-guided` runs the readers of
+traces, recipes, tables, links, labels, tokenizers, catalogs and weights under atheris, which keeps the changes that
+reach new code; a reader may raise errors of heedful and nothing else.
 
 ## The last campaign
 

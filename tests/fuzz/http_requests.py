@@ -246,7 +246,7 @@ def _get(corpus: Corpus, rng: Random) -> Request:
 
 # Answers to heedful.Client, which may speak to anything.
 
-INFO = {"name": "m", "task": "translate", "limits": {"items": 128}}
+INFO: dict[str, Any] = {"name": "m", "task": "translate", "limits": {"items": 128}}
 RECORD = {
     "text": "le chat",
     "outputs": [{"text": "le chat", "score": -1.0}],

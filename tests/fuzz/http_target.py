@@ -189,7 +189,7 @@ def check_answer(raw: bytes, sent: bytes, secret: str) -> None:
                 raise BrokenPromiseError(f"no header {name.decode()}")
     if status >= 400:
         _check_problem(head, body, by_uvicorn, raw)
-        print(body[:500].decode("ascii", "replace"), file=sys.stderr)
+        print(f"{status}: {body[:500].decode('ascii', 'replace')}", file=sys.stderr)  # no body after HEAD
         sys.exit(2)
     if b"content-type: application/json" in head.lower() and not raw.startswith(b"HEAD"):
         json.loads(body, parse_constant=_refuse_constant)

@@ -165,7 +165,7 @@ def _pairs_recipe(name: str) -> str:
 
 def studio_training_case(corpus: Corpus, rng: Random) -> Case:
     """Return the data of a training of the studio, as its worker process reads it."""
-    data = mutate_text(PAIRS * 4, rng)
+    data = mutate_text(PAIRS * 4, rng).decode("utf-8", "replace").encode()  # the server writes text
     settings = [
         "training.max_steps=2",
         "model.embedding=8",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -15,11 +16,14 @@ from fuzz.campaign import Progress, failure_list, report, run_campaign
 from fuzz.case import Case, decode_case, encode_case, refresh_hashes
 from fuzz.corpus import Corpus, load_corpus
 from fuzz.generate import GENERATORS, make_case, one_of_each
+from fuzz.http_requests import ANSWERS, INFO, SESSION
+from fuzz.http_target import BrokenPromiseError, check_answer
 from fuzz.judge import Outcome, judge
 from fuzz.minimize import minimize
 from fuzz.supervisor import Supervisor
 
-SEED, CASES = 7, 1_000
+SEED, CASES = 7, 800
+TRANSLATED = json.dumps(ANSWERS["translate"]).encode()
 REGRESSIONS = sorted(Path(__file__).with_name("regressions").glob("*.json"))
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory and time are read from /proc")
@@ -63,6 +67,12 @@ def test_intact_inputs_pass(corpus: Corpus, supervisor: Supervisor) -> None:
     for name, trace in corpus.traces.items():
         outcome = supervisor.run(Case("trace", ("show", "t.json"), {"t.json": trace}))
         assert outcome.reply["code"] == 0, (name, outcome.reply["stderr"])
+    for argv, stdin in (
+        (("http",), ASKED.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")),
+        (("client", "translate", json.dumps({"status": 200, "headers": {}, "info": INFO})), TRANSLATED),
+    ):
+        outcome = supervisor.run(Case(argv[0], argv, stdin=stdin))
+        assert outcome.reply["code"] == 0, (argv, outcome.reply["stderr"])
     files = {f"m/{name}": data for name, data in corpus.models["translate"].items()}
     outcome = supervisor.run(Case("model", ("translate", "-m", "m"), files, b"the cat\n", folders={"m": "translate"}))
     assert outcome.reply["code"] == 0, outcome.reply["stderr"]
@@ -133,6 +143,41 @@ def test_a_hang_is_noticed(code: str, limit: str, faulty: Supervisor, monkeypatc
     failure = judge(case, faulty.run(case))
     assert failure is not None
     assert failure.signature == "hang of check"
+
+
+HEAD = (
+    b"content-type: application/json\r\nx-content-type-options: nosniff\r\ncontent-security-policy: x\r\n"
+    b"x-request-id: 1\r\n"
+)
+ASKED = b"GET /v1/models HTTP/1.1\r\nhost: localhost\r\ncookie: heedful_session=" + SESSION.encode() + b"\r\n\r\n"
+PROBLEM = b'{"type": "x", "title": "x", "status": 422, "detail": "x"}'
+BROKEN = {  # request and answer -> what is wrong with it
+    "status 500": (ASKED, b"HTTP/1.1 500 x\r\n" + HEAD + b"\r\n{}"),
+    "an answer without a session": (ASKED.replace(b"fuzz", b"fizz"), b"HTTP/1.1 200 x\r\n" + HEAD + b"\r\n{}"),
+    "another host": (ASKED.replace(b"localhost", b"evil.example"), b"HTTP/1.1 200 x\r\n" + HEAD + b"\r\n{}"),
+    "a path of the server": (ASKED, b"HTTP/1.1 200 x\r\n" + HEAD + b'\r\n{"x": "/secret/folder"}'),
+    "no header content-security-policy": (
+        ASKED,
+        b"HTTP/1.1 200 x\r\n" + HEAD.replace(b"content-security", b"x") + b"\r\n{}",
+    ),
+    "NaN in JSON": (ASKED, b"HTTP/1.1 200 x\r\n" + HEAD + b"\r\nNaN"),
+    "an error that is no problem": (ASKED, b"HTTP/1.1 422 x\r\n" + HEAD + b"\r\n" + PROBLEM),
+    "lacks a field": (ASKED, b"HTTP/1.1 422 x\r\n" + HEAD.replace(b"json", b"problem+json") + b"\r\n{}"),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_a_broken_promise_of_the_server_is_noticed(fault: str) -> None:
+    with pytest.raises(BrokenPromiseError, match=fault):
+        check_answer(*BROKEN[fault], "/secret")
+
+
+def test_good_answers_of_the_server_pass() -> None:
+    check_answer(ASKED, b"HTTP/1.1 200 x\r\n" + HEAD + b"\r\n{}", "/secret")
+    with pytest.raises(SystemExit):  # with the exit code of a mistake
+        check_answer(
+            ASKED, b"HTTP/1.1 422 x\r\n" + HEAD.replace(b"json", b"problem+json") + b"\r\n" + PROBLEM, "/secret"
+        )
 
 
 def test_minimize_keeps_the_failure(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:

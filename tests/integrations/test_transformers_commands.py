@@ -109,10 +109,28 @@ def test_a_strange_folder_is_one_clear_error(change: str, folders: dict[str, Pat
     if change == "start":
         generation = tmp_path / "m" / "generation_config.json"
         generation.write_text(json.dumps(json.loads(generation.read_text()) | {"decoder_start_token_id": 10**6}))
-        message = "MarianMTModel: its generate failed: index out of range"
+        message = "MarianMTModel: the start token is 1,000,000, but it has"
     done = here("translate", "-m", f"hf:{tmp_path / 'm'}", stdin="a\n")
     assert (done.returncode, done.stderr.count("Traceback")) == (2, 0)
     assert message in done.stderr
+
+
+def test_a_tokenizer_that_fails_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise TypeError("as after a strange tokenizer_config.json")
+
+    tokenizer = tiny.tokenizer()
+    model = heedful.from_transformers(tiny.marian(len(tokenizer)), tokenizer)
+    monkeypatch.setattr(type(tokenizer), "__call__", fail)
+    with pytest.raises(ModelError, match="the tokenizer failed: as after"):
+        model("a")
+
+
+def test_a_classifier_that_cannot_be_run_is_one_clear_error() -> None:
+    tokenizer = tiny.tokenizer("wordpiece", "<s> $A </s>")
+    model = heedful.from_transformers(tiny.bert(3), tokenizer)  # of another vocabulary
+    with pytest.raises(ModelError, match="cannot be run: index out of range"):
+        model.trace(tiny.SENTENCE)
 
 
 def test_links_of_the_hubs_cache_are_followed(folders: dict[str, Path], tmp_path: Path) -> None:

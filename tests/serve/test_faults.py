@@ -44,6 +44,17 @@ def test_sigterm_finishes_what_was_begun(folder: Path) -> None:
             httpx.get(f"{server.address}/health")
 
 
+def test_a_client_that_leaves_during_its_upload_is_no_error_of_the_server(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    head = b"POST /v1/caption HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999\r\n"
+    kind = b"Content-Type: multipart/form-data; boundary=x\r\n\r\n--x\r\n"
+    with running(folder) as local:
+        local.raw(head + kind, wait=False)
+        local.wait_until(lambda: 'status="499"' in local.get("/metrics").text)
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
 def test_sigterm_ends_what_takes_too_long(folder: Path) -> None:
     endless = {"inputs": ["the black cat"] * 128, "options": {"beam": 32, "max_length": 1_000}}
     with serving("-m", folder, "--threads", "1", "--drain", "1") as server:

@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException as StarletteError
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from heedful.arguments import to_python
@@ -101,6 +102,8 @@ def as_problem(error: Exception) -> ProblemError:
         return ProblemError(504, "timeout", str(error))
     if isinstance(error, DecodingCancelledError):
         return ProblemError(CLIENT_CLOSED, "cancelled", str(error))
+    if isinstance(error, ClientDisconnect):
+        return ProblemError(CLIENT_CLOSED, "cancelled", "the client left before its request had arrived")
     if isinstance(error, ModelError):
         return ProblemError(503, "model-unavailable", str(error), {"Retry-After": "30"})
     if isinstance(error, TooLargeError):
@@ -128,7 +131,8 @@ def add_handlers(app: FastAPI) -> None:
         extra = {"error": problem.detail} if request.url.path in ("/translate", "/languages") else None
         return problem_response(problem, request.scope.get("request_id"), extra)
 
-    for kind in (ProblemError, HeedfulError, RequestValidationError, StarletteError, OSError, MemoryError, Exception):
+    kinds = (ProblemError, HeedfulError, RequestValidationError, StarletteError, ClientDisconnect, OSError, MemoryError)
+    for kind in (*kinds, Exception):
         app.add_exception_handler(kind, handle)
 
 

@@ -14,6 +14,7 @@ from heedful.errors import ModelError
 from heedful.integrations.transformers.adapted import AdaptedModel
 from heedful.integrations.transformers.attention_function import ReadPositions
 from heedful.integrations.transformers.family import Family
+from heedful.integrations.transformers.folder_checks import library_errors
 from heedful.trace.schema import Site
 
 POOL = "pool"  # site: the queries of the last self-attention that the head reads, such as [CLS]
@@ -77,7 +78,8 @@ class EncoderAdapter(AdaptedModel):
 
         handle = module.register_forward_hook(detach)
         try:
-            logits = self.inner(**tensors).logits
+            with library_errors(f"{type(self.inner).__name__}: it cannot be run"):
+                logits = self.inner(**tensors).logits
         finally:
             handle.remove()
         (gradient,) = torch.autograd.grad(logits[0, 0], leaves[0])

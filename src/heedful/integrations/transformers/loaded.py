@@ -158,4 +158,8 @@ def _id_map(model: PreTrainedModel, tokenizer: Any) -> IdMap:
     end = find("sep_token_id" if model.config.model_type == "blip" else "eos_token_id")
     output: Any = model.get_output_embeddings()  # type: ignore[no-untyped-call]
     size = config.vocab_size if output is None else output.weight.shape[0]
-    return IdMap(size, pad=find("pad_token_id"), unk=None if unk in (end, start) else unk, start=start, end=end)
+    pad = find("pad_token_id")
+    for token, id in {"pad": pad, "unknown": unk, "start": start, "end": end}.items():
+        if id is not None and id >= size:
+            raise ModelError(f"{type(model).__name__}: the {token} token is {id:,}, but it has {size:,} tokens")
+    return IdMap(size, pad=pad, unk=None if unk in (end, start) else unk, start=start, end=end)

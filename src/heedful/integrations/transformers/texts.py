@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from heedful.errors import DataError, ModelError
+from heedful.integrations.transformers.folder_checks import library_errors
 from heedful.trace.schema import NO_WORD, Role, Side, Token
 
 WORD_START = "▁"
@@ -31,11 +32,13 @@ class TextTokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of an input, with the special tokens that the model wants."""
-        return self._checked(list(self.inner(text)["input_ids"]))
+        with library_errors("the tokenizer failed"):
+            return self._checked(list(self.inner(text)["input_ids"]))
 
     def encode_target(self, text: str) -> list[int]:
         """Return the ids of an output, with the special tokens that the model wants."""
-        return self._checked(list(self.inner(text_target=text)["input_ids"]))
+        with library_errors("the tokenizer failed"):
+            return self._checked(list(self.inner(text_target=text)["input_ids"]))
 
     def _checked(self, ids: list[int]) -> list[int]:
         if self.max_length is not None and len(ids) > self.max_length:
@@ -44,7 +47,8 @@ class TextTokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text without special tokens."""
-        text: str = self.inner.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        with library_errors("the tokenizer failed"):
+            text: str = self.inner.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text.strip()
 
     def piece(self, i: int) -> str:
