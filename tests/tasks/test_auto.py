@@ -60,7 +60,7 @@ def test_settings_follow_the_size_of_the_data() -> None:
 
 @pytest.mark.parametrize(
     ("header", "columns"),
-    [("text,label\n", ("text", "label")), ("", (1, 2)), ("q,w\n", (1, 2)), ("foo id,file\n", ("foo id", "file"))],
+    [("text,label\n", ("text", "label")), ("", (1, 2)), ("q,w\n", ("q", "w")), ("foo id,file\n", ("foo id", "file"))],
 )
 def test_the_columns_of_text_and_label_are_found(tmp_path: Path, header: str, columns: tuple[object, ...]) -> None:
     name = write_texts(tmp_path, header=header)
