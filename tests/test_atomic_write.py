@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.atomic_write import atomic_write
+from heedful.atomic_write import atomic_write, create_temporary
 from heedful.errors import TraceError
 
 
@@ -91,6 +91,15 @@ def test_a_file_behind_a_device_link_is_written_and_not_replaced(tmp_path: Path)
         write(Path(f"/dev/fd/{file.fileno()}"), "new")
         assert os.fstat(file.fileno()).st_ino == (tmp_path / "redirected").stat().st_ino
     assert (tmp_path / "redirected").read_text() == "new"
+
+
+def test_nobody_can_know_the_name_of_a_draft(tmp_path: Path) -> None:
+    names = set()
+    for _ in range(3):
+        draft = create_temporary(tmp_path / "t.json")
+        names.add(draft.name)
+        draft.unlink()
+    assert len(names) == 3
 
 
 def test_a_draft_that_exists_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
