@@ -6,9 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rows import BY_NAME, NAMES
-from table import Record, speed_ratio
+from table import Record, measured_pairs, speed_ratio
 
-COLORS = {"joey": "#c77d2e", "onmt": "#2f6f9f", "ct2": "#7a4f9a", "plain": "#5b8c5a", "plain8": "#5b8c5a"}
+COLORS = {
+    "joey": "#c77d2e",
+    "onmt": "#2f6f9f",
+    "ct2": "#7a4f9a",
+    "ct2f": "#c9b3e6",
+    "plain": "#5b8c5a",
+    "plain8": "#5b8c5a",
+}
 
 
 def draw(records: Sequence[Record], path: Path) -> None:
@@ -20,7 +27,7 @@ def draw(records: Sequence[Record], path: Path) -> None:
     bars = [
         (BY_NAME[record["row"]], (variant, peer), target, speed_ratio(record, peer, variant))
         for record in records
-        for variant, peer, target in BY_NAME[record["row"]].pairs
+        for variant, peer, target in measured_pairs(record)
     ]
     figure, axes = plt.subplots(figsize=(8.5, 0.9 + 0.32 * len(bars)), layout="constrained")
     for y, (_, (variant, peer), target, ratio) in enumerate(bars):

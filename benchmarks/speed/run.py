@@ -31,7 +31,9 @@ from rows import BY_NAME, ROWS, USES_INT8, Row
 from startup import MEASURE_START
 from table import make_document
 
-ENVIRONMENT = {"joey": "joey", "onmt": "onmt", "ct2": "onmt"}  # whose interpreter a worker runs in
+ENVIRONMENT = {"joey": "joey", "onmt": "onmt", "ct2": "onmt", "ct2f": "onmt"}  # whose interpreter a worker runs in
+WORKER = {**dict.fromkeys(USES_INT8, "heedful"), "ct2f": "ct2"}  # systems that share a worker; others have their own
+KERNELS = os.environ.get("HEEDFUL_KERNELS", "")
 PAUSE = 0.5  # seconds before each measurement
 
 
@@ -67,6 +69,7 @@ class Benchmark:
             "decode": self.measure_decoding,
             "traced": self.measure_decoding,
             "startup": self.measure_startup,
+            "memory": self.measure_memory,
             "bleu": self.measure_time_to_bleu,
         }
         return methods[row.kind](row)
@@ -97,9 +100,9 @@ class Benchmark:
         """
         rounds, notes, outputs = [], {}, {}
         count = min(row.sentences, self.options.sentences)
-        names = dict.fromkeys("heedful" if system in USES_INT8 else system for system in row.systems)
+        names = dict.fromkeys(WORKER.get(system, system) for system in row.systems)
         with self.workers(*names) as workers:
-            clients = {system: workers["heedful" if system in USES_INT8 else system] for system in row.systems}
+            clients = {system: workers[WORKER.get(system, system)] for system in row.systems}
             threads = {system: self.best_threads(client, row, system) for system, client in clients.items()}
             for number in range(self.options.rounds):
                 results = {}
@@ -114,7 +117,13 @@ class Benchmark:
         return {"rounds": rounds, "notes": notes}
 
     def decode(
-        self, client: WorkerClient, row: Row, system: str, count: int, threads: Mapping[str, int]
+        self,
+        client: WorkerClient,
+        row: Row,
+        system: str,
+        count: int,
+        threads: Mapping[str, int],
+        split: str = paths.TEST,
     ) -> dict[str, Any]:
         """Request outputs after a pause: threads of the system measured before may spin for 0.2 s."""
         time.sleep(0.0 if self.options.quick else PAUSE)
@@ -123,8 +132,10 @@ class Benchmark:
         if system in USES_INT8:
             own = {key: _parse_value(value) for key, value in self.decoding.items()}
             options |= {"int8": USES_INT8[system], **own}
+        if system == "ct2f":
+            options["precision"] = "float32"
         model = "own" if row.own_model and system in USES_INT8 else row.model
-        return client.request("decode", model=model, method=method, sentences=count, **options)
+        return client.request("decode", model=model, method=method, sentences=count, split=split, **options)
 
     def best_threads(self, client: WorkerClient, row: Row, system: str) -> dict[str, int]:
         """Return the fastest of: threads within a product, or (CTranslate2 and heedful) workers of one thread each."""
@@ -163,6 +174,21 @@ class Benchmark:
         rounds = []
         for number in range(self.options.rounds):
             results = {system: {"rate": 1 / MEASURE_START[system](row.model)} for system in row.systems}
+            rounds.append(results)
+            self.log_round(row, number, results)
+        return {"rounds": rounds, "notes": {}}
+
+    def measure_memory(self, row: Row) -> dict[str, Any]:
+        """Measure the peak memory of a process that loads a model and translates lines of the training data."""
+        rounds: list[dict[str, dict[str, float]]] = []
+        count = row.sentences if not self.options.quick else self.options.sentences
+        for number in range(self.options.rounds):
+            results = {}
+            for system in row.systems:
+                name = WORKER.get(system, system)
+                with self.workers(name) as clients:
+                    reply = self.decode(clients[name], row, system, count, {"threads": self.options.threads}, "train")
+                results[system] = {"rate": 1 / reply["peak_rss_mb"]}
             rounds.append(results)
             self.log_round(row, number, results)
         return {"rounds": rounds, "notes": {}}
@@ -246,7 +272,7 @@ def prepare_rows(rows: list[Row], threads: int) -> None:
     systems = {system for row in rows for system in row.systems}
     for peer in sorted({ENVIRONMENT[system] for system in systems if system in ENVIRONMENT}):
         environments.create(peer)
-    models = sorted({row.model for row in rows if row.kind in ("decode", "traced", "startup")})
+    models = sorted({row.model for row in rows if row.kind in ("decode", "traced", "startup", "memory")})
     for model in models:
         if not paths.checkpoint(model).is_file():
             environments.create("onmt")
@@ -284,8 +310,9 @@ def git_commit() -> str:
 
 
 def results_folder(quick: bool) -> Path:
-    """Return the folder of the records; those of quick runs are kept apart."""
-    return paths.FOLDER / ("results-quick" if quick else "results")
+    """Return the folder of the records; those of quick runs and of limited kernels are kept apart."""
+    limit = f"-{KERNELS}" if KERNELS else ""
+    return paths.FOLDER / f"results{'-quick' if quick else ''}{limit}"
 
 
 def write_report(folder: Path, out: Path) -> None:
@@ -306,6 +333,22 @@ def write_report(folder: Path, out: Path) -> None:
         )
     (out / "RESULTS.md").write_text(make_document(records, environments.versions(), growth), encoding="utf-8")
     draw(records, out / "results.png")
+
+
+def default_report_folder(quick: bool) -> Path:
+    """Return where RESULTS.md is written: with limited kernels (HEEDFUL_KERNELS=avx2), not over that of the package."""
+    if KERNELS:
+        return paths.FOLDER / f"kernels-{KERNELS}"
+    return paths.FOLDER / "quick" if quick else paths.ROOT / "benchmarks"
+
+
+def kernels_in_use() -> str:
+    """Return the instructions of the int8 kernels, and those that CTranslate2 is held to."""
+    from heedful.kernels import loader
+
+    library, limit = loader.library(), os.environ.get("CT2_FORCE_CPU_ISA")
+    name = "none" if library is None else loader.int8_name()
+    return name + (f"; CTranslate2 held to {limit}" if limit else "")
 
 
 def lost_rows(folder: Path, out: Path, rows: list[Row]) -> list[str]:
@@ -344,7 +387,7 @@ def main(arguments: list[str] | None = None) -> int:
     options.rounds = options.rounds or (2 if options.quick else 5)
     options.seconds = options.seconds or (3.0 if options.quick else 30.0)
     options.sentences = options.sentences or (20 if options.quick else 1000)
-    options.out = options.out or (paths.FOLDER / "quick" if options.quick else paths.ROOT / "benchmarks")
+    options.out = options.out or default_report_folder(options.quick)
     names = list(BY_NAME) if options.rows == "all" else options.rows.split(",")
     unknown = [name for name in names if name not in BY_NAME]
     if unknown:
@@ -362,6 +405,7 @@ def main(arguments: list[str] | None = None) -> int:
         if not options.no_prepare:
             prepare_rows([row], options.threads)
         header = {"row": row.name, "commit": git_commit(), "machine": machine(), "threads": options.threads}
+        header["kernels"] = kernels_in_use()
         try:
             record = {**header, **benchmark.measure(row), "when": datetime.now(UTC).isoformat(timespec="seconds")}
         except WorkerError as error:  # continue with the other rows

@@ -36,6 +36,11 @@ def speed_ratio(record: Record, peer: str, variant: str = "heedful") -> Ratio:
     return Ratio(median(ratios), min(ratios), max(ratios))
 
 
+def measured_pairs(record: Record) -> list[tuple[str, str, float | None]]:
+    """Return the pairs of a row, without peers that were added after the record was made."""
+    return [pair for pair in BY_NAME[record["row"]].pairs if pair[1] in record["rounds"][0]]
+
+
 def median_rate(record: Record, system: str) -> float:
     return median(r[system]["rate"] for r in record["rounds"])
 
@@ -50,6 +55,8 @@ def format_rate(row: Row, value: float) -> str:
         return f"{value:,.0f} tokens/s"
     if row.kind == "startup":
         return f"{1 / value:.2f} s"
+    if row.kind == "memory":
+        return f"{1 / value:,.0f} MB"
     if row.kind == "bleu":
         return f"{1 / value:.1f} min"
     return f"{1000 / value:.1f} ms" if row.method == "single" else f"{value:,.0f} sentences/s"
@@ -66,7 +73,7 @@ def ratio_table(records: Sequence[Record]) -> list[str]:
     lines = []
     for record in records:
         row = BY_NAME[record["row"]]
-        for variant, peer, target in row.pairs:
+        for variant, peer, target in measured_pairs(record):
             ratio = speed_ratio(record, peer, variant)
             bound = "" if record["notes"].get(peer, {}).get("reached", True) else "> "  # the peer did not finish
             lines.append(
@@ -121,7 +128,7 @@ def quality_table(records: Sequence[Record]) -> list[str]:
         row = BY_NAME[record["row"]]
         if row.kind not in ("decode", "traced"):
             continue
-        for system in row.systems:
+        for system in record["rounds"][0]:
             notes = record["notes"].get(system, {})
             same = notes.get("same")
             lines.append(
@@ -161,7 +168,7 @@ def missed_targets(records: Sequence[Record]) -> list[str]:
     lines = []
     for record in records:
         row = BY_NAME[record["row"]]
-        for variant, peer, target in row.pairs:
+        for variant, peer, target in measured_pairs(record):
             ratio = speed_ratio(record, peer, variant).median
             if target is not None and ratio < target:
                 comparison = f"{row.title}, against {NAMES[peer]}"
@@ -188,7 +195,8 @@ def make_document(records: Sequence[Record], versions: Mapping[str, str], growth
     parts = [
         "# Speed next to JoeyNMT, OpenNMT-py and CTranslate2",
         f"Measured by `make bench` on {last['when'][:10]} at commit {last['commit']} (each row has its own commit),"
-        f" {last['machine']}, {last['threads']} threads. {packages}.",
+        f" {last['machine']}, {last['threads']} threads,"
+        f" int8 kernels: {last.get('kernels', 'not recorded')}. {packages}.",
         "Multi30k en-de, the same 8,000 subwords and model sizes for all systems (models R and T: `speed/sizes.py`)."
         " The systems are measured in turn, round by round; a ratio is taken within one round. For decoding, all"
         " systems use the weights that OpenNMT-py trained; time is from text to detokenized text, without start-up.",

@@ -13,7 +13,7 @@ from pathlib import Path
 import ctranslate2
 import paths
 import sizes
-from protocol import Message, Worker
+from protocol import Message, Worker, peak_rss_mb
 from subwords import SubwordTokenizer
 
 
@@ -44,7 +44,7 @@ class CTranslate2(Worker):
             rows = self.tokenizer.split(lines)
             results = translator.translate_batch(rows, max_batch_size=sizes.DECODING_BATCH, **options)
         outputs = [self.tokenizer.join(best.hypotheses[0]) for best in results]
-        return {"seconds": time.perf_counter() - started, "outputs": outputs}
+        return {"seconds": time.perf_counter() - started, "outputs": outputs, "peak_rss_mb": peak_rss_mb()}
 
     def _translator(self, model: str, precision: str, threads: int, workers: int) -> ctranslate2.Translator:
         key = (model, precision, threads, workers)

@@ -12,7 +12,7 @@ from typing import Any
 import paths
 import sizes
 import torch
-from protocol import Clock, Message, Worker
+from protocol import Clock, Message, Worker, peak_rss_mb
 from sizes import R, T
 
 from heedful.attention import Detail, Hooks
@@ -194,7 +194,7 @@ class Heedful(Worker):
             outputs = [predictor.assets.target.decode(best[0].tokens) for best in hypotheses]
         else:
             outputs = [best[0] for best in generate_texts(predictor, lines, search)]
-        return {"seconds": time.perf_counter() - started, "outputs": outputs}
+        return {"seconds": time.perf_counter() - started, "outputs": outputs, "peak_rss_mb": peak_rss_mb()}
 
     def _predictor(self, model: str, int8: bool) -> Predictor:
         if (model, int8) not in self.predictors:

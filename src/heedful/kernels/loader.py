@@ -42,6 +42,12 @@ def library() -> ctypes.CDLL | None:
     return None if kernels is None else kernels.library
 
 
+def int8_name() -> str:
+    """Return the name of the instructions of the int8 products in use; "plain" without special instructions."""
+    kernels = _load()
+    return PLAIN if kernels is None else kernels.int8
+
+
 def has_fast_int8() -> bool:
     """Return whether this processor has instructions for int8 products; without them int8 is slower than float32."""
     kernels = _load()
