@@ -44,6 +44,7 @@ def draw_studio(browser: Browser) -> None:
         page.click("#to-what-if")
         page.click("#surprise")
         page.wait_for_selector("#verdict[data-changed=true]")
+        page.click("#guide-close")
         page.wait_for_selector("#activity[data-state=idle]", state="attached")
         page.screenshot(path=STUDIO)
         process.terminate()

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chromium import chromium
 from heedful.trace.schema import Trace
 from studio.conftest import Studio, start_studio
 
@@ -65,7 +64,7 @@ def test_figures_are_saved(studio: Studio, kind: str, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def transformers_studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+def transformers_studio(session: Studio, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     """A studio with a small translator as `save_pretrained` of transformers writes it."""
     pytest.importorskip("transformers")
     import heedful
@@ -74,7 +73,9 @@ def transformers_studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[St
     folder = tmp_path_factory.mktemp("models") / "marian"
     tokenizer = tiny.tokenizer()
     heedful.from_transformers(tiny.marian(len(tokenizer)), tokenizer).save_pretrained(folder)
-    with start_studio(tmp_path_factory.mktemp("log") / "log", "-m", f"hf:{folder}") as address, chromium() as browser:
+    browser = session.context.browser
+    assert browser is not None
+    with start_studio(tmp_path_factory.mktemp("log") / "log", "-m", f"hf:{folder}") as address:
         studio = Studio(browser.new_context(reduced_motion="reduce"), address.partition("/session")[0])
         studio.page.goto(address)
         yield studio
@@ -94,12 +95,15 @@ def test_a_folder_of_transformers_is_opened_and_its_self_attention_is_edited(tra
     studio.page.click("[data-cell='2.0']")
     studio.wait()
     assert studio.numbers("[data-cell='2.0']")[0] == pytest.approx(1, abs=1e-3)
+    studio.page.click("#undo")
+    studio.page.wait_for_selector(".edit-list", state="detached")
+    studio.wait()
     studio.page.select_option("#site", "dec.0.self")
     assert studio.page.is_disabled("[data-cell='0.1']")  # a word does not read later ones
     studio.page.select_option("#head", "1")
     studio.page.click("#mask-head")
     studio.wait()
-    assert studio.page.locator(".edit-list > ul > li").count() == 2
+    assert studio.text(".edit-list > ul > li span") == "Head 1 is masked (dec.0.self)"
     assert studio.page.locator(".status.bad").count() == 0
 
 
