@@ -256,3 +256,14 @@ def test_a_model_in_training_mode_is_refused() -> None:
     model.model.train()
     with pytest.raises(ModelError, match="training mode"):
         model.trace(tiny.SENTENCE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["marian", "BertForSequenceClassification"])
+def test_all_six_faithfulness_tests_run(kind: str) -> None:
+    model = encoder_decoder(kind) if kind == "marian" else encoder(kind)
+    target = "Le chat dort." if kind == "marian" else "good"
+    tests = model.measure([("The cat sleeps.", target)], tests="all", steps=1)["faithfulness"]
+    names = {"correlation", "permutation", "uniform", "counterfactual", "erasure", "input_erasure"}
+    assert names <= set(tests)
+    assert tests["counterfactual"]["decisions"] == tests["decisions"] == 1
