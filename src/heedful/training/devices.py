@@ -12,6 +12,7 @@ from lightning_fabric import Fabric
 from lightning_fabric.strategies.ddp import DDPStrategy
 from lightning_fabric.strategies.strategy import Strategy
 from torch import nn
+from torch.distributed.rendezvous import rendezvous
 
 from heedful.config import TrainingConfig
 from heedful.errors import TrainingError
@@ -58,10 +59,10 @@ def _join_after_restart(restarts: int, device: str) -> None:
     connect (torch 2.13 shares one store among all restarts); with a prefix of their own the new ones are not mixed up
     with them.
     """
-    store, rank, world_size = next(iter(distributed.rendezvous("env://", timeout=DDP_TIMEOUT)))
+    store, rank, world_size = next(iter(rendezvous("env://", timeout=DDP_TIMEOUT)))
     distributed.init_process_group(
         "gloo" if device == "cpu" else None,
-        store=distributed.PrefixStore(f"restart {restarts}", store),
+        store=distributed.PrefixStore(f"restart {restarts}", store),  # type: ignore[attr-defined]
         rank=rank,
         world_size=world_size,
         timeout=DDP_TIMEOUT,
