@@ -37,7 +37,7 @@ def draw_studio(browser: Browser) -> None:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         address = next(line.split()[1] for line in process.stderr if line.startswith("studio: "))
-        page = browser.new_page(viewport={"width": 1280, "height": 860}, reduced_motion="reduce")
+        page = browser.new_page(viewport={"width": 1280, "height": 940}, reduced_motion="reduce")
         page.set_default_timeout(120_000)
         page.goto(address)
         page.wait_for_selector(f'#output[data-for="{SENTENCE}"]')  # the first example
@@ -45,6 +45,7 @@ def draw_studio(browser: Browser) -> None:
         page.click("#surprise")
         page.wait_for_selector("#verdict[data-changed=true]")
         page.click("#guide-close")
+        page.evaluate("scrollTo(0, 0)")
         page.wait_for_selector("#activity[data-state=idle]", state="attached")
         page.screenshot(path=STUDIO)
         process.terminate()
