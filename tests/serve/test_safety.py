@@ -112,6 +112,11 @@ def test_every_answer_has_the_usual_headers(local: LocalServer) -> None:
     for answer in (local.get("/health"), local.get("/nothing"), local.get("/health", headers={"host": "evil"})):
         for name, value in SECURITY_HEADERS.items():
             assert answer.headers[name] == value
+        policy = answer.headers["content-security-policy"].split("; ")
+        assert {"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'"} <= set(policy)
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["x-frame-options"] == "DENY"
+        assert answer.headers["referrer-policy"] == "no-referrer"
         assert "server" not in answer.headers or "uvicorn" in answer.headers["server"]
 
 
