@@ -109,7 +109,11 @@ def _texts(rng: Random) -> list[str]:
 
 def _generate(corpus: Corpus, rng: Random) -> Request:
     verb = rng.choice(("translate", "translate", "translate", "transduce", "transduce", "summarize", "reply"))
-    tree = {"model": _name(GENERATING[verb] or ("translate",), rng), "inputs": _texts(rng), "options": _options(rng)}
+    tree: dict[str, Any] = {
+        "model": _name(GENERATING[verb] or ("translate",), rng),
+        "inputs": _texts(rng),
+        "options": _options(rng),
+    }
     tree |= {"alignments": rng.random() < 0.3, "stream": rng.random() < 0.3}
     if rng.random() < 0.02:
         tree["inputs"] = ["a"] * rng.choice((128, 129, 5_000))
@@ -225,8 +229,7 @@ def _libretranslate(corpus: Corpus, rng: Random) -> Request:
     tree |= {"target": "fr", "alternatives": rng.choice((0, 1, 3)), "format": "text", "api_key": ""}
     if rng.random() < 0.6:
         return _json("POST", "/translate", tree, rng)
-    tree = mutate_tree(tree, rng)
-    pairs = [(name, str(value)) for name, value in tree.items()] if isinstance(tree, dict) else []
+    pairs = [(name, str(value)) for name, value in mutate_tree(tree, rng).items()]
     return "POST", "/translate", "application/x-www-form-urlencoded", urlencode(pairs).encode()
 
 
