@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from pydantic import Field
+from pydantic_core import PydanticSerializationError
 from starlette.responses import Response
 
 from heedful.config import DecodingOptions
@@ -71,7 +72,10 @@ async def page(request: Request, body: PageRequest) -> Response:
     state = get_state(request)
 
     def make(_: StopCondition) -> bytes:
-        return _draw(body)
+        try:
+            return _draw(body)
+        except PydanticSerializationError:  # settings of a model may be nested, JSON that is written only so deep
+            raise wrong_request("trace: nested too deeply") from None
 
     content = await while_connected(request, state.batcher.call(make), state.settings.limits.seconds)
     return Response(
