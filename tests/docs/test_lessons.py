@@ -8,11 +8,10 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
+from lesson_links import DOCS, LESSONS, studio_links
+
 ROOT = Path(__file__).parents[2]
-DOCS = ROOT / "docs"
-LESSONS = sorted(DOCS.glob("lessons/[0-9]*.md"))
 CELL = re.compile(r"^```\{code-cell\} ipython3\n(?P<code>.*?)^```$", re.M | re.S)
-STUDIO_LINK = re.compile(r"http://127\.0\.0\.1:8765/open#/[^\s)]+")
 
 
 def test_there_are_thirteen_lessons_in_the_order_of_the_list() -> None:
@@ -50,11 +49,6 @@ def test_every_exercise_has_an_answer_with_an_assertion(lesson: Path) -> None:
         assert answer, part
         assert ":tags: [hide-cell]" in answer["code"]
         assert re.search(r"\bassert |raise AssertionError", answer["code"])
-
-
-def studio_links() -> list[str]:
-    pages = [*LESSONS, *sorted(DOCS.glob("teaching/*.md"))]
-    return sorted({link for page in pages for link in STUDIO_LINK.findall(page.read_text(encoding="utf-8"))})
 
 
 @pytest.mark.parametrize("link", studio_links())

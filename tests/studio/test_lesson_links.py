@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from docs.test_lessons import studio_links
+from lesson_links import studio_links
 from studio.conftest import Studio
 
 pytestmark = pytest.mark.browser

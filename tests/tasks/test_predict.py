@@ -118,6 +118,16 @@ def test_a_line_of_capitals_is_read_in_lower_case_and_answered_in_capitals(model
     assert "known: keep, recase" in complaint("translate", "-m", models[0], "--capitals", "up", stdin="A\n")
 
 
+def test_outputs_with_the_same_text_come_after_the_others() -> None:
+    """The bundled translator was trained with BPE-dropout, so a text has several likely segmentations."""
+    (best,) = here("translate", stdin="The cat sleeps.\n").stdout.splitlines()
+    outputs = here("translate", "--n-best", "3", stdin="The cat sleeps.\n").stdout.splitlines()
+    assert outputs[0] == best
+    assert len(set(outputs)) == 3
+    record = json.loads(here("translate", "--json", "--n-best", "3", stdin="The cat sleeps.\n").stdout)
+    assert [output["text"] for output in record["outputs"]] == outputs
+
+
 def test_a_line_that_is_not_utf_8_is_named(models: tuple[Path, Path]) -> None:
     done = here("translate", "-m", models[0], stdin=b"ok\na\xff\n")
     assert "stdin, line 2: not UTF-8 (byte 1" in done.stderr

@@ -26,8 +26,8 @@ def load(name: str | Path | None = None, *, task: str | None = None) -> Model:
     <heedful model en-fr: translate>
     >>> model(["The cat sleeps.", "I am happy."])
     ['Le chat dort.', 'Je suis heureux.']
-    >>> model("The cat sleeps.", n_best=2)  # several outputs per input, best first
-    ['Le chat dort.', 'Le chat reste.']
+    >>> model("I am happy.", n_best=2)  # several outputs per input, best first
+    ['Je suis heureux.', 'Je suis heureuse.']
 
     `hf:FOLDER_OR_ID` loads a model of Hugging Face transformers from a folder, or from the hub (`from_transformers`),
     `hub:owner/name` one of ours that `push_to_hub` has uploaded. Nothing else is ever fetched.

@@ -26,7 +26,7 @@ COMMANDS: Mapping[str, str] = {
     "read": "Score text with a language model.",
     "batch": "Process any number of files: one output file per part, in order.",
     "evaluate": "Evaluate a model.",
-    "compare": "Compare variants of a recipe.",
+    "compare": "Compare variants of a recipe, or trained models.",
     "bench": "Measure generation speed.",
     "measure": "Measure attention: alignment error and faithfulness.",
     "align": "Align the words of sentence pairs.",
@@ -34,7 +34,7 @@ COMMANDS: Mapping[str, str] = {
     "show": "Show a trace.",
     "serve": "Answer HTTP requests: all commands that use models, and traces.",
     "studio": "Open the studio in the browser: type, see where the model looks, change a weight, compare, train.",
-    "export": "Export a Transformer for another program, and compare size, speed and outputs.",
+    "export": "Export a model for another program, and compare size, speed, outputs and weights.",
     "models": "List the bundled models: what they do, test metrics, limits, size and license.",
     "world": "Generate synthetic data with known gold attention.",
 }

@@ -81,7 +81,7 @@ def resolve_recipe(
 
 def _follows_from_preset(error: Any) -> bool:
     """Return whether an error is about the choices of [model] together, which another preset would change."""
-    return error["type"] == "value_error" and error["loc"] in ((), ("model",))
+    return bool(error["type"] == "value_error" and error["loc"] == ("model",))
 
 
 def recipe_from_settings(

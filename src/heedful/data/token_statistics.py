@@ -29,6 +29,7 @@ QUANTILE = 0.99  # of the validation lines are below the threshold
 MARGIN = 1.25  # the threshold is at least so many times the median: all lines of a generated world are alike
 UNITS_PER_BIT = 100  # the file has whole numbers
 MAX_BITS = 100.0
+SHORT, SHORT_MARGIN = 16, 1.35  # characters; a shorter line says less, so its score must be so many times the threshold
 MAX_UNKNOWN = 1 / 3  # fraction of unknown words that says nothing
 MIN_LINES = 10  # of validation data; fewer give no threshold
 MAX_ROWS = 100_000  # training lines that are counted at most; of validation lines a tenth of it
@@ -120,4 +121,7 @@ def is_unlike_training(line: str, ids: Sequence[int], statistics: TokenStatistic
     n_unknown = tokens.count(UNK)
     if tokens and (n_unknown > len(tokens) / 2 if statistics is None else n_unknown == len(tokens)):
         return True
-    return None if statistics is None else statistics.score(line, ids) > statistics.threshold
+    if statistics is None:
+        return None
+    is_short = sum(map(len, line.split())) < SHORT
+    return statistics.score(line, ids) > statistics.threshold * (SHORT_MARGIN if is_short else 1.0)

@@ -15,7 +15,7 @@ from heedful.errors import HeedfulError, ModelError
 MAX_INDEX_BYTES = 256_000_000
 MAX_HEADER_BYTES = 100_000_000  # of a safetensors file, as the format says
 LEAST_LIMIT = 1 << 20  # a size up to this one is never refused here
-LAYERS = re.compile(r"(^|_)layers?$")
+LAYERS = re.compile(r"(^|_)(?<!max_window_)layers?$")  # of Qwen2: layers without a window, more than there are
 SIZES = re.compile(r"(_size|_dim|_heads|_positions|_position_embeddings|^d_\w+|^n_embd|^n_head|^n_ctx|^n_inner)$")
 
 

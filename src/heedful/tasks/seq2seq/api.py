@@ -33,8 +33,8 @@ class TextGenerator(Model):
 
         >>> import heedful
         >>> model = heedful.load("en-fr")
-        >>> model("The cat sleeps.", n_best=2)
-        ['Le chat dort.', 'Le chat reste.']
+        >>> model("I am happy.", n_best=2)
+        ['Je suis heureux.', 'Je suis heureuse.']
         """
         lines, stop = as_texts(inputs), self._stop_condition(options)
         self._check_count(len(lines))

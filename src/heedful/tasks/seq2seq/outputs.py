@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from heedful.config import DataConfig, DecodingOptions
+from heedful.config.decoding import MAX_BEAM
 from heedful.data.capitals import is_all_capitals, recase
 from heedful.data.token_statistics import is_unlike_training
 from heedful.data.tokenizer import END, PAD, UNK
@@ -15,6 +16,8 @@ from heedful.stopping import NEVER, StopCondition
 from heedful.tasks.generation_result import UnlikeNotes
 from heedful.tasks.limits import OnTooLong, limit_lines
 from heedful.tasks.seq2seq.text_assets import TextAssets
+
+CANDIDATES = 4  # hypotheses per output that is asked for, since several may have the same text
 
 
 class TextPredictor(Protocol):
@@ -57,9 +60,10 @@ def limit_length(
 
 
 def find_unlike(
-    assets: TextAssets, lines: Sequence[str], notes: UnlikeNotes | None = None, first_line: int = 1
+    predictor: TextPredictor, lines: Sequence[str], notes: UnlikeNotes | None = None, first_line: int = 1
 ) -> list[bool | None]:
     """Return for each line whether it is unlike the training text, None where that is not known, and note it."""
+    assets, lines = predictor.assets, [line_as_read(line, predictor.decoding) for line in lines]
     encoded = zip(lines, assets.source.encode_all(lines), strict=True)
     unlike = [is_unlike_training(line, ids, assets.statistics) if line.strip() else False for line, ids in encoded]
     for number, flag in enumerate(unlike, first_line):
@@ -84,8 +88,8 @@ def generate_texts(
     """
     lines = limit_length(predictor, lines, on_too_long, first_line)
     if notes is not None:
-        find_unlike(predictor.assets, lines, notes, first_line)
-    results = predictor.generate(lines, options, False, on_progress, stop)
+        find_unlike(predictor, lines, notes, first_line)
+    results = _generate_distinct(predictor, lines, options, False, on_progress, stop)
     return [
         [hypothesis_text(h, line, predictor, options) for h in hypotheses] or [""]
         for line, hypotheses in zip(lines, results, strict=True)
@@ -104,7 +108,7 @@ def generate_records(
 ) -> list[dict[str, Any]]:
     """Return a record per line: its tokens, and for each output its tokens, scores and alignment."""
     lines = limit_length(predictor, lines, on_too_long, first_line)
-    unlike = find_unlike(predictor.assets, lines, notes, first_line)
+    unlike = find_unlike(predictor, lines, notes, first_line)
     return make_records(predictor, lines, unlike, options, on_progress, stop)
 
 
@@ -119,7 +123,7 @@ def make_records(
 ) -> list[dict[str, Any]]:
     """Return the records of lines within the length limit; without `alignments`, no tokens and no attention."""
     site = predictor.alignment_site if alignments else None
-    results = predictor.generate(lines, options, site is not None, on_progress, stop)
+    results = _generate_distinct(predictor, lines, options, site is not None, on_progress, stop)
     records = []
     for line, flag, hypotheses in zip(lines, unlike, results, strict=True):
         outputs = [_output_record(predictor, line, hypothesis, options, site, alignments) for hypothesis in hypotheses]
@@ -130,6 +134,35 @@ def make_records(
         tokens = {"tokens": predictor.assets.source.tokens(encoded)} if alignments else {}
         records.append({"source": line, **tokens, "outputs": outputs, **reliability})
     return records
+
+
+def _generate_distinct(
+    predictor: TextPredictor,
+    lines: Sequence[str],
+    options: DecodingOptions,
+    with_weights: bool,
+    on_progress: OnProgress,
+    stop: StopCondition,
+) -> list[list[Hypothesis]]:
+    """Generate; of several outputs by a beam, those with different texts come first.
+
+    The same text has several segmentations into subwords, all of which are likely after training with BPE-dropout.
+    """
+    if options.n_best == 1 or options.method != "beam":
+        return predictor.generate(lines, options, with_weights, on_progress, stop)
+    beam = max(options.beam, min(CANDIDATES * options.n_best, MAX_BEAM))
+    wide = options.model_copy(update={"beam": beam, "n_best": beam})
+    results = predictor.generate(lines, wide, with_weights, on_progress, stop)
+    return [_distinct_first(hypotheses, predictor)[: options.n_best] for hypotheses in results]
+
+
+def _distinct_first(hypotheses: Sequence[Hypothesis], predictor: TextPredictor) -> list[Hypothesis]:
+    """Return the first hypothesis of each text, and then the others."""
+    first: dict[str, Hypothesis] = {}
+    for hypothesis in hypotheses:
+        first.setdefault(predictor.assets.target.decode(hypothesis.tokens), hypothesis)
+    others = [hypothesis for hypothesis in hypotheses if all(hypothesis is not chosen for chosen in first.values())]
+    return [*first.values(), *others]
 
 
 def _output_record(

@@ -87,7 +87,7 @@ class Predictor(NamedTuple):
 
     def find_unlike(self, lines: Sequence[str]) -> list[bool | None]:
         """Return for each line whether it is unlike the training text, None where that is not known."""
-        return find_unlike(self.assets, lines)
+        return find_unlike(self, lines)
 
 
 def load_predictor(folders: Sequence[Path], int8: bool = False, threads: int = 0) -> Predictor:
