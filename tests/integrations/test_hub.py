@@ -59,7 +59,7 @@ def test_a_model_goes_up_and_comes_back(folder_hub: FolderHub) -> None:
     assert not any(name.endswith((".py", ".bin", "*")) for name in patterns)
     card = (folder_hub.base / "someone" / "en-fr" / "README.md").read_text(encoding="utf-8")
     front = yaml.safe_load(card.split("---")[1])
-    assert front["license"] == "cc-by-2.0"
+    assert front["license"] == "other"  # several licenses: the card names them
     assert front["language"] == ["en", "fr"]
     assert front["pipeline_tag"] == "translation"
     metrics = front["model-index"][0]["results"][0]["metrics"]

@@ -150,7 +150,7 @@ def test_a_full_disk_is_said(local: LocalServer, monkeypatch: pytest.MonkeyPatch
 def test_a_client_that_does_not_read_is_left(folder: Path) -> None:
     body = b'{"inputs":["the black cat sleeps"],"detail":"full","options":{"max_length":400}}'
     head = b"POST /v1/trace HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-    with running(folder, limits={"body_seconds": 0.5}) as server, socket.socket() as slow:
+    with running(folder, limits={"body_seconds": 2.0}) as server, socket.socket() as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
         slow.connect(("127.0.0.1", server.port))
         slow.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)

@@ -127,9 +127,13 @@ def test_bars_are_moved_by_pointer_and_by_keys(studio: Studio) -> None:
     studio.page.keyboard.press("Home")
     studio.wait()
     assert float(bar.get_attribute("data-v") or 1) == pytest.approx(0, abs=1e-6)
+    studio.page.get_by_role("button", name="Start over").click()
+    studio.wait()
+    before = studio.numbers("[data-cell='0.2']")[0]
     studio.page.click("[data-cell='0.2']")
     studio.wait()
-    assert studio.numbers("[data-cell='0.2']")[0] == pytest.approx(1, abs=1e-3)
+    # all of the weight is on the first token of a word; the cell has the mean of the word's tokens
+    assert studio.numbers("[data-cell='0.2']")[0] > before + 0.25
 
 
 def test_models_are_compared_on_one_input(studio: Studio) -> None:

@@ -27,8 +27,9 @@ export function write(studio: Studio, ui: Ui): ComponentChildren {
     0,
     words.findIndex(({ positions }) => positions.includes(step)),
   );
+  // a word counts if only a part of it is forced, too
   const kept = words.filter(({ positions }) =>
-    positions.every((at) => at < studio.prefix.value.length),
+    positions.some((at) => at < studio.prefix.value.length),
   ).length;
   const choose = (row: number): void => {
     const first = words[row]?.positions[0];
@@ -101,7 +102,8 @@ function alternatives(
   if (word === undefined) return null;
   const at = word.positions.includes(step) ? step : word.positions[0]!;
   const token = trace.target.tokens[at]!;
-  const top = trace.steps[at]!.top.slice(0, N_ALTERNATIVES);
+  // a space alone, which models trained with BPE-dropout find likely, is no word to choose
+  const top = trace.steps[at]!.top.filter((one) => withoutMarker(one).trim() !== "").slice(0, N_ALTERNATIVES);
   const force = (candidate: Candidate): void => {
     if (candidate.id == null) return;
     const before = trace.target.tokens.slice(0, at).map(({ id }) => id!);

@@ -144,25 +144,32 @@ def _generate_distinct(
     on_progress: OnProgress,
     stop: StopCondition,
 ) -> list[list[Hypothesis]]:
-    """Generate; of several outputs by a beam, those with different texts come first.
+    """Generate; of several outputs of a beam, those with different texts come first.
 
     The same text has several segmentations into subwords, all of which are likely after training with BPE-dropout.
+    Where outputs have the same text, others are looked for with a larger beam.
     """
+    results = predictor.generate(lines, options, with_weights, on_progress, stop)
     if options.n_best == 1 or options.method != "beam":
-        return predictor.generate(lines, options, with_weights, on_progress, stop)
-    beam = max(options.beam, min(CANDIDATES * options.n_best, MAX_BEAM))
-    wide = options.model_copy(update={"beam": beam, "n_best": beam})
-    results = predictor.generate(lines, wide, with_weights, on_progress, stop)
-    return [_distinct_first(hypotheses, predictor)[: options.n_best] for hypotheses in results]
+        return results
+    repeated = [i for i, outputs in enumerate(results) if len(_by_text(outputs, predictor)) < len(outputs)]
+    if repeated:
+        beam = max(options.beam, min(CANDIDATES * options.n_best, MAX_BEAM))
+        wide = options.model_copy(update={"beam": beam, "n_best": beam})
+        more = predictor.generate([lines[i] for i in repeated], wide, with_weights, stop=stop)
+        for i, others in zip(repeated, more, strict=True):
+            distinct = list(_by_text([*results[i], *others], predictor).values())
+            same = [output for output in results[i] if all(output is not chosen for chosen in distinct)]
+            results[i] = [*distinct, *same][: options.n_best]
+    return results
 
 
-def _distinct_first(hypotheses: Sequence[Hypothesis], predictor: TextPredictor) -> list[Hypothesis]:
-    """Return the first hypothesis of each text, and then the others."""
+def _by_text(hypotheses: Sequence[Hypothesis], predictor: TextPredictor) -> dict[str, Hypothesis]:
+    """Return the first hypothesis of each text."""
     first: dict[str, Hypothesis] = {}
     for hypothesis in hypotheses:
         first.setdefault(predictor.assets.target.decode(hypothesis.tokens), hypothesis)
-    others = [hypothesis for hypothesis in hypotheses if all(hypothesis is not chosen for chosen in first.values())]
-    return [*first.values(), *others]
+    return first
 
 
 def _output_record(
