@@ -28,10 +28,11 @@ def test_a_training_is_watched_filmed_stopped_found_again_and_resumed(studio: St
     if studio.page.locator("#train-new").count() > 0:
         studio.page.click("#train-new")
     studio.page.select_option("#world-languages", "fr-vi")
-    studio.page.click("#train-world")
-    studio.page.wait_for_selector("#film-matrix", timeout=2 * WAIT)
+    with studio.page.expect_response(lambda answer: answer.request.method == "POST" and "/v1/train" in answer.url):
+        studio.page.click("#train-world")
     other = studio.context.request.post(f"{studio.address}/v1/train", data={"world": "phrases"})
     assert other.status == 409
+    studio.page.wait_for_selector("#film-matrix", timeout=2 * WAIT)
     studio.page.click("#train-stop")
     studio.page.wait_for_selector("#train-state[data-state=stopped]")
     id = studio.context.request.get(f"{studio.address}/v1/train").json()["trainings"][-1]["id"]
